@@ -1,0 +1,1 @@
+"""Documents in, a searchable corpus out. Never imports `service`."""

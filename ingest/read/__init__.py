@@ -1,0 +1,1 @@
+"""One file a format: bytes to one canonical text with blocks."""

@@ -1,0 +1,1 @@
+"""Heavy libraries, one a file, imported nowhere else."""

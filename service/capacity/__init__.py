@@ -1,0 +1,1 @@
+"""Tokens and the memory that they take."""

@@ -1,0 +1,1 @@
+"""Fixed sets in, honest figures out."""

@@ -1,0 +1,52 @@
+"""Small real things that stand in for heavy ones. Each passes the contract suite of the Protocol that it meets."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Sequence
+
+import numpy as np
+
+from ingest.corpus.errors import InvalidInput
+from ingest.corpus.types import EmbedderFingerprint, FloatMatrix, FloatVector
+
+WORD = re.compile(r"[0-9A-Za-z_]+|[^\s0-9A-Za-z_]")
+
+
+class WordTokenizer:
+    """One token a Latin word, one for any other visible character: near enough to a real tokenizer for zh and en."""
+
+    def count(self, text: str) -> int:
+        return len(WORD.findall(text))
+
+    def spans(self, text: str) -> Sequence[tuple[int, int]]:
+        return [match.span() for match in WORD.finditer(text)]
+
+
+class HashEmbedder:
+    """Feature hashing of tokens: texts that share words are near, and nothing has to be downloaded."""
+
+    def __init__(self, dimension: int = 64, max_tokens: int = 512) -> None:
+        self.fingerprint = EmbedderFingerprint(f"hash-{dimension}", dimension, digest=f"hash-{dimension}-v1")
+        self.max_tokens = max_tokens
+        self.tokenizer = WordTokenizer()
+
+    def embed_passages(self, texts: Sequence[str]) -> FloatMatrix:
+        if not texts:
+            return np.zeros((0, self.fingerprint.dimension), dtype=np.float32)
+        return np.stack([self._embed(text) for text in texts])
+
+    def embed_query(self, text: str) -> FloatVector:
+        return self._embed(text)
+
+    def _embed(self, text: str) -> FloatVector:
+        tokens = WORD.findall(text.lower())
+        if len(tokens) > self.max_tokens:
+            raise InvalidInput(f"{len(tokens)} tokens, but the embedder takes {self.max_tokens}.")
+        vector = np.full(self.fingerprint.dimension, 1e-3, dtype=np.float32)
+        for token in tokens:
+            digest = hashlib.blake2b(token.encode(), digest_size=8).digest()
+            bucket = int.from_bytes(digest[:4], "little") % self.fingerprint.dimension
+            vector[bucket] += 1.0 if digest[4] % 2 else -1.0
+        return (vector / np.linalg.norm(vector)).astype(np.float32)
