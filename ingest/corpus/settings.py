@@ -1,0 +1,106 @@
+"""What an operator may set about the corpus, read once from the environment and checked there."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import Field, dataclass, field, fields
+from pathlib import Path
+from typing import Any, TypeVar
+
+from ingest.corpus.errors import InvalidInput, UnknownSetting
+
+PREFIX = "CITEWARD_"
+S = TypeVar("S")
+
+
+def setting(default: Any, describes: str, *, secret: bool = False) -> Any:
+    """A dataclass field whose environment variable is `CITEWARD_` and its name in capitals."""
+    return field(default=default, metadata={"describes": describes, "secret": secret})
+
+
+@dataclass(frozen=True, slots=True)
+class CorpusSettings:
+    home: Path = setting(Path("var"), "data folder: database, snapshots, model packs")
+    database_url: str = setting("", "SQLAlchemy URL; empty means SQLite in the data folder", secret=True)
+    embedder: str = setting("multilingual-e5-small", "a model pack, a local folder or a hub id")
+    chunk_tokens: int = setting(320, "longest chunk, in the embedder's tokens")
+    read_timeout_seconds: float = setting(60.0, "longest time that one file may take to parse")
+    read_memory_mib: int = setting(1024, "most memory that parsing one file may take")
+    max_pages: int = setting(2000, "most pages of one document")
+    max_upload_bytes: int = setting(50 * 1024 * 1024, "largest file that is accepted")
+
+    def __post_init__(self) -> None:
+        for name in ("chunk_tokens", "read_timeout_seconds", "read_memory_mib", "max_pages", "max_upload_bytes"):
+            require_positive(self, name)
+
+    @property
+    def sqlalchemy_url(self) -> str:
+        return self.database_url or f"sqlite:///{self.home.resolve() / 'citeward.sqlite3'}"
+
+    @property
+    def snapshots(self) -> Path:
+        return self.home / "snapshots"
+
+    @property
+    def models(self) -> Path:
+        return self.home / "models"
+
+
+def require_positive(settings: object, name: str) -> None:
+    """:raises InvalidInput: naming the variable and the value met."""
+    value = getattr(settings, name)
+    if not value > 0:
+        raise InvalidInput(
+            f"{variable(name)} is {value}.", why="It must be above 0.", next_step="Correct or unset it.", field=name
+        )
+
+
+def variable(field_name: str) -> str:
+    return PREFIX + field_name.upper()
+
+
+def read_settings(kind: type[S], environ: Mapping[str, str]) -> S:
+    """Make `kind`, a dataclass of `setting` fields, from the environment; a field that is absent keeps its default.
+
+    :raises InvalidInput: for a value of the wrong type, naming the variable.
+    """
+    given = {
+        one.name: _convert(one, environ[variable(one.name)])
+        for one in fields(kind)  # type: ignore[arg-type]
+        if variable(one.name) in environ
+    }
+    return kind(**given)
+
+
+def refuse_unknown(environ: Mapping[str, str], known: frozenset[str]) -> None:
+    """A misspelt variable must not be ignored: the operator believes that it is in force.
+
+    :raises UnknownSetting: naming the variable and the nearest known ones.
+    """
+    from_outside = sorted(name for name in environ if name.startswith(PREFIX) and name not in known)
+    if from_outside:
+        raise UnknownSetting(
+            f"Unknown setting {', '.join(from_outside)}.",
+            why=f"Citeward reads only: {', '.join(sorted(known))}.",
+            next_step="Correct the name or unset it; `citeward settings` lists all of them.",
+        )
+
+
+def _convert(one: Field[Any], raw: str) -> object:
+    converters = {"Path": Path, "str": str, "int": int, "float": float, "bool": _boolean}
+    try:
+        return converters[str(one.type)](raw)
+    except ValueError as error:
+        raise InvalidInput(
+            f"{variable(one.name)} is {raw!r}.",
+            why=f"It must be of type {one.type}.",
+            next_step="Correct or unset it.",
+            field=one.name,
+        ) from error
+
+
+def _boolean(raw: str) -> bool:
+    values = {"1": True, "true": True, "yes": True, "0": False, "false": False, "no": False}
+    if raw.lower() not in values:
+        raise ValueError(raw)
+    return values[raw.lower()]

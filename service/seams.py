@@ -1,0 +1,54 @@
+"""Where a part of answering may be swapped. Each Protocol has one contract suite in `tests/contracts/`."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+from service.types import DraftStatement, Generated, GenerationTask, RankedChunk
+
+
+class Reranker(Protocol):
+    """A question and chunks to a better order."""
+
+    @property
+    def version(self) -> str: ...
+
+    def rerank(self, question: str, chunks: Sequence[RankedChunk]) -> tuple[RankedChunk, ...]:
+        """The same chunks, best first."""
+
+
+class Generator(Protocol):
+    """A task to drafted statements, one by one, then exactly one `Generated`."""
+
+    @property
+    def kind(self) -> Literal["vllm", "quoting"]: ...
+
+    @property
+    def version(self) -> str: ...
+
+    def draft(self, task: GenerationTask) -> AsyncIterator[DraftStatement | Generated]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Support:
+    """How far one passage carries one statement."""
+
+    score: float | None  # 0..1, higher is more; None: the judge could not tell, which counts as not supported
+    start: int  # of the supporting stretch, code points within the premise
+    end: int
+    reason: str
+
+
+class Judge(Protocol):
+    """Does the premise support the claim?"""
+
+    @property
+    def version(self) -> str: ...
+
+    @property
+    def threshold(self) -> float:
+        """The lowest score that counts as supported."""
+
+    def support(self, premise: str, claim: str) -> Support: ...

@@ -1,0 +1,78 @@
+"""What an operator may set about the service; holds the corpus's settings."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, fields, is_dataclass
+
+from ingest.corpus.settings import (
+    CorpusSettings,
+    read_settings,
+    refuse_unknown,
+    require_positive,
+    setting,
+    variable,
+)
+
+# Read by tests and benchmarks, by the build and by the client commands, never by the service.
+ELSEWHERE = frozenset({"CITEWARD_EVAL_DATA", "CITEWARD_API_KEY", "CITEWARD_URL"})
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceSettings:
+    corpus: CorpusSettings = field(default_factory=CorpusSettings)
+    host: str = setting("127.0.0.1", "address that the service listens on")
+    port: int = setting(8080, "port that the service listens on")
+    key_secret: str = setting("", "secret that API keys are hashed with; empty: a file in the data folder", secret=True)
+    context_window: int = setting(8192, "tokens that one sequence of the answering model may hold")
+    reserved_output: int = setting(1024, "tokens kept free for the answer: the policy's max_new_tokens")
+    safety_margin: int = setting(256, "tokens kept free beyond an exact count")
+    max_question_chars: int = setting(4000, "longest question accepted")
+    search_depth: int = setting(100, "chunks taken from each of the two searches")
+    max_evidence: int = setting(8, "most chunks that an answer may be built on")
+    max_body_bytes: int = setting(1024 * 1024, "largest JSON body accepted")
+
+    def __post_init__(self) -> None:
+        for name in ("context_window", "reserved_output", "max_question_chars", "search_depth", "max_evidence"):
+            require_positive(self, name)
+
+
+@dataclass(frozen=True, slots=True)
+class SettingShown:
+    """One line of `citeward settings`."""
+
+    variable: str
+    value: str  # "(set)" for a secret that is set
+    origin: str  # "environment" or "default"
+    describes: str
+
+
+def load_settings(environ: Mapping[str, str] | None = None) -> ServiceSettings:
+    """Read and check everything once, at the start.
+
+    :raises InvalidInput: for a value that cannot be right.
+    :raises UnknownSetting: for a `CITEWARD_` variable that nothing reads.
+    """
+    environ = os.environ if environ is None else environ
+    names = {variable(one.name) for kind in (CorpusSettings, ServiceSettings) for one in fields(kind)}
+    refuse_unknown(environ, frozenset(names - {variable("corpus")}) | ELSEWHERE)
+    service = read_settings(ServiceSettings, {k: v for k, v in environ.items() if k != variable("corpus")})
+    return _with_corpus(service, read_settings(CorpusSettings, environ))
+
+
+def _with_corpus(service: ServiceSettings, corpus: CorpusSettings) -> ServiceSettings:
+    values = {one.name: getattr(service, one.name) for one in fields(service)}
+    return ServiceSettings(**(values | {"corpus": corpus}))
+
+
+def show_settings(settings: ServiceSettings, environ: Mapping[str, str] | None = None) -> Iterator[SettingShown]:
+    environ = os.environ if environ is None else environ
+    for part in (settings.corpus, settings):
+        for one in fields(part):
+            value = getattr(part, one.name)
+            if is_dataclass(value):
+                continue
+            shown = "(set)" if one.metadata["secret"] and value else str(value)
+            origin = "environment" if variable(one.name) in environ else "default"
+            yield SettingShown(variable(one.name), shown, origin, one.metadata["describes"])

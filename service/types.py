@@ -1,0 +1,261 @@
+"""The words of answering: question, candidate, evidence, draft, statement, verdict, citation, answer.
+
+Offsets are code points in the stored text of one document version, start included, end excluded.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from ingest.corpus.types import StoredChunk
+
+Outcome = Literal["answered", "refused"]
+RefusalCode = Literal[
+    "no_evidence", "insufficient_evidence", "conflicting_evidence", "unsupported_answer", "question_unclear"
+]
+FinishReason = Literal["stop", "length", "refused", "cancelled", "error"]
+Status = Literal["supported", "not_supported", "unknown"]
+Level = Literal["grammar", "exists", "permitted", "facts", "support"]
+Stage = Literal["retrieve", "look_up", "rerank", "pack", "generate", "check"]
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What was asked, already validated: not blank, within the limits, free of control characters."""
+
+    text: str
+    language: str  # "zh" or "en": which language to answer in
+    collections: tuple[str, ...] | None = None  # None: all that the principal may read; (): none
+    conversation_id: str | None = None
+    max_citations: int | None = None
+    include_citations: bool = True
+    output: Literal["statements", "text"] = "statements"
+
+
+# --- finding -----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class QuerySignals:
+    """What about this question decides how far words are trusted."""
+
+    coverage: float  # share of the question's IDF mass that the best lexical hit holds, 0..1
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A chunk that at least one search found, with what each search said of it."""
+
+    chunk_id: int
+    score: float  # fused; higher is better
+    meaning: float  # inner product with the question
+    words: float | None  # BM25; None: it holds no word of the question and gets no credit for words
+    words_rank: int | None  # from 1, among the rows that hold a query word; None: not in that ranking
+    meaning_rank: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Fused:
+    """Candidates, best first, and why the two rankings were weighed so."""
+
+    candidates: tuple[Candidate, ...]
+    words_weight: float  # 0..1
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class RankedChunk:
+    """A candidate with its text, read from the database for this request and permitted by it."""
+
+    stored: StoredChunk
+    candidate: Candidate
+    score: float  # the reranker's, or the fused one; higher is better
+
+
+# --- evidence ----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """One passage that the answer may cite."""
+
+    marker: str  # "C1", "C2" … in the order of the evidence
+    ranked: RankedChunk
+    tokens: int
+
+    @property
+    def stored(self) -> StoredChunk:
+        return self.ranked.stored
+
+
+@dataclass(frozen=True, slots=True)
+class PackDecision:
+    """Why one candidate is in the evidence or not."""
+
+    chunk_id: int
+    taken: bool
+    reason: str  # a code: "taken", "over_budget", "duplicate", "over_limit", …
+    tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class Packed:
+    evidence: tuple[Evidence, ...]
+    decisions: tuple[PackDecision, ...]  # one for every candidate, in their order
+    tokens: int  # of all evidence together
+
+
+# --- answering ---------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class GenerationTask:
+    """All that a generator is given."""
+
+    question: Question
+    evidence: tuple[Evidence, ...]
+    max_output_tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class DraftStatement:
+    """One statement as the generator wrote it, before any check. `text` holds no marker."""
+
+    text: str
+    citations: tuple[str, ...]
+    malformed: tuple[str, ...] = ()  # what looks like a citation but is none, as it was written
+
+
+@dataclass(frozen=True, slots=True)
+class Generated:
+    """The end of a generation."""
+
+    finish_reason: FinishReason
+    input_tokens: int
+    output_tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A supporting stretch of the document version behind a marker."""
+
+    marker: str
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What the checks say of one statement. `level` is the level that decided; anything but "supported" is not shown."""
+
+    status: Status
+    level: Level
+    reason: str
+    score: float | None = None
+    spans: tuple[Span, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """A drafted statement with its verdict."""
+
+    text: str
+    citations: tuple[str, ...]
+    verdict: Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class Citation:
+    """What a marker stands for; bound to its answer, so nothing shifts later."""
+
+    marker: str
+    collection_id: str
+    document_id: str
+    version: int
+    title: str
+    page: int | None
+    section: str
+    start: int
+    end: int
+    quote: str
+    url: str
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    code: RefusalCode
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    input_tokens: int = 0
+    output_tokens: int = 0
+    evidence_tokens: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a reader gets; only supported statements."""
+
+    answer_id: str
+    trace_id: str
+    outcome: Outcome
+    answer: str  # with [C1] markers unless the question asked for none
+    language: str
+    statements: tuple[Statement, ...]
+    citations: tuple[Citation, ...]
+    refusal: Refusal | None
+    generator: Literal["vllm", "quoting"]
+    degraded: tuple[str, ...]
+    usage: Usage
+    timings_ms: dict[str, float]
+    versions: dict[str, str]
+    finish_reason: FinishReason
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """Everything that made an answer; scores and chunk ids are for admins only."""
+
+    fused: Fused | None = None
+    missing: tuple[int, ...] = ()  # candidates that the look-up did not give out: gone, replaced or not permitted
+    ranked: tuple[RankedChunk, ...] = ()
+    packed: Packed | None = None
+    statements: tuple[Statement, ...] = ()  # dropped ones included
+
+
+# --- events of one answer, in this order -------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    stage: Stage
+
+
+@dataclass(frozen=True, slots=True)
+class EvidenceFound:
+    """Count only: which documents were read is said by the citations."""
+
+    passages: int
+
+
+@dataclass(frozen=True, slots=True)
+class StatementPassed:
+    statement: Statement
+    citations: tuple[Citation, ...]  # of the markers that this statement is the first to use
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    refusal: Refusal
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    answer: Answer
+    trace: Trace = field(default_factory=Trace)
+
+
+Event = Progress | EvidenceFound | StatementPassed | Refused | Done
