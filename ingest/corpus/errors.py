@@ -8,6 +8,7 @@ CitewardError
 ├── Unauthenticated         no credential, or none that is known
 ├── Unreadable              a file that gives no trustworthy text; has a stable code
 ├── TooLarge                over a limit that is named
+│   └── OverBudget          more tokens than the window holds
 ├── FingerprintMismatch     vectors of one embedder met an index or service of another
 ├── SnapshotDamaged         a stored index failed its checksum or shape
 └── Unavailable             a part is missing or down; may pass
@@ -64,6 +65,10 @@ class Unreadable(CitewardError):
 
 class TooLarge(CitewardError):
     code = "too_large"
+
+
+class OverBudget(TooLarge, ValueError):
+    code = "over_budget"
 
 
 class FingerprintMismatch(CitewardError):

@@ -1,0 +1,94 @@
+"""Ranked chunks to the evidence C1 … Cn that fits a token budget, with a reason for every chunk left out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from math import isfinite
+
+from ingest.corpus.errors import InvalidInput
+from ingest.corpus.types import StoredChunk
+from service.types import Evidence, PackDecision, Packed, RankedChunk
+
+
+def pack(
+    candidates: Sequence[RankedChunk],
+    budget_tokens: int,
+    count_tokens: Callable[[str], int],
+    max_evidence: int,
+    max_per_document: int | None = None,
+) -> Packed:
+    """Take candidates by score, ties by chunk id; one that does not fit is skipped and the next tried.
+
+    Markers follow the order of taking. Decisions follow the order of `candidates`; their reasons are:
+    `taken`; `duplicate` (this very chunk is taken); `same_text` (a taken chunk says the same, in whatever
+    document); `over_limit` (max_evidence reached); `per_document_limit`; `over_budget`.
+
+    :param count_tokens: the target model's count of a passage as `passage_text` gives it.
+    :raises InvalidInput: negative budget, limit below 1, score not finite, passage without tokens.
+    """
+    _require_limits(budget_tokens, max_evidence, max_per_document)
+    evidence: list[Evidence] = []
+    decided: dict[int, PackDecision] = {}
+    tokens_left = budget_tokens
+    for place in sorted(range(len(candidates)), key=lambda place: _order(candidates[place])):
+        ranked = candidates[place]
+        tokens = _count(ranked.stored, count_tokens)
+        reason = _why_left_out(ranked, evidence, max_evidence, max_per_document)
+        if reason is None and tokens > tokens_left:
+            reason = "over_budget"
+        if reason is None:
+            evidence.append(Evidence(f"C{len(evidence) + 1}", ranked, tokens))
+            tokens_left -= tokens
+        decided[place] = PackDecision(ranked.stored.id, reason is None, reason or "taken", tokens)
+    decisions = tuple(decided[place] for place in range(len(candidates)))
+    return Packed(tuple(evidence), decisions, budget_tokens - tokens_left)
+
+
+def passage_text(stored: StoredChunk) -> str:
+    """What a model reads of a chunk: the context that it needs (a table's header row), then the passage."""
+    chunk = stored.chunk
+    return f"{chunk.context}\n{chunk.text}" if chunk.context else chunk.text
+
+
+def _order(ranked: RankedChunk) -> tuple[float, int]:
+    if not isfinite(ranked.score):
+        raise InvalidInput(
+            f"The score of chunk {ranked.stored.id} must be finite, was: {ranked.score}.", field="score"
+        )
+    return -ranked.score, ranked.stored.id
+
+
+def _count(stored: StoredChunk, count_tokens: Callable[[str], int]) -> int:
+    tokens = count_tokens(passage_text(stored))
+    if tokens <= 0:
+        raise InvalidInput(f"Chunk {stored.id} must have at least 1 token, was: {tokens}.", field="tokens")
+    return tokens
+
+
+def _why_left_out(
+    ranked: RankedChunk, taken: Sequence[Evidence], max_evidence: int, max_per_document: int | None
+) -> str | None:
+    stored = ranked.stored
+    if any(other.stored.id == stored.id for other in taken):
+        return "duplicate"
+    if any(passage_text(other.stored) == passage_text(stored) for other in taken):
+        return "same_text"
+    if len(taken) >= max_evidence:
+        return "over_limit"
+    of_document = sum(other.stored.document_id == stored.document_id for other in taken)
+    if max_per_document is not None and of_document >= max_per_document:
+        return "per_document_limit"
+    return None
+
+
+def _require_limits(budget_tokens: int, max_evidence: int, max_per_document: int | None) -> None:
+    if budget_tokens < 0:
+        raise InvalidInput(
+            f"budget_tokens must not be negative, was: {budget_tokens}.", field="budget_tokens"
+        )
+    if max_evidence < 1:
+        raise InvalidInput(f"max_evidence must be at least 1, was: {max_evidence}.", field="max_evidence")
+    if max_per_document is not None and max_per_document < 1:
+        raise InvalidInput(
+            f"max_per_document must be at least 1 or none, was: {max_per_document}.", field="max_per_document"
+        )
