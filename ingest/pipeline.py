@@ -1,0 +1,178 @@
+"""The whole way of a document, from bytes at the door to a passage that can be found.
+
+    submit_document     bytes -> a queued version and a job, one transaction
+    work_off            a job -> its document ready, or failed with a reason
+    ingest_document     read -> split -> embed -> keep
+
+Until `keep_version` commits, readers see the version before; afterwards they see the new one. There is no between.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from ingest import jobs
+from ingest.corpus import store
+from ingest.corpus.database import Database
+from ingest.corpus.embedder import embedding_text
+from ingest.corpus.errors import CitewardError, InvalidInput, TooLarge, Unreadable
+from ingest.corpus.seams import Embedder
+from ingest.corpus.settings import CorpusSettings
+from ingest.corpus.types import AccessList, Document
+from ingest.read.child import ReadLimits, read_file
+from ingest.split import split
+
+Reached = Callable[[str], None]  # told the name of each step as it is reached
+LEASE_SECONDS = 600.0
+TITLE_TOKENS = 64  # of the embedder's tokens, what a title may take of a chunk's room
+MARGIN_TOKENS = 16  # prefix, special tokens and joins
+
+
+@dataclass(frozen=True, slots=True)
+class Workbench:
+    """What ingestion works with."""
+
+    database: Database
+    embedder: Embedder
+    settings: CorpusSettings
+
+    @property
+    def limits(self) -> ReadLimits:
+        return ReadLimits(
+            seconds=self.settings.read_timeout_seconds,
+            memory_mib=self.settings.read_memory_mib,
+            pages=self.settings.max_pages,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Submitted:
+    document_id: str
+    version: int
+    job_id: str | None  # None: the same bytes are there already and nothing is to be done
+
+
+def submit_document(
+    database: Database,
+    tenant_id: str,
+    collection_id: str,
+    source_name: str,
+    data: bytes,
+    *,
+    max_bytes: int,
+    access: AccessList | None = None,
+) -> Submitted:
+    """Take the bytes in and promise the work; what the bytes already tell is refused here.
+
+    :raises InvalidInput: for no bytes or an unusable name.
+    :raises TooLarge: naming the limit.
+    :raises NotFound: if the tenant has no such collection.
+    """
+    _refuse_at_the_door(source_name, data, max_bytes)
+    digest = hashlib.sha256(data).hexdigest()
+    with database.writing() as session:
+        added = store.add_version(session, tenant_id, collection_id, source_name, data, digest, access)
+        if added.unchanged:
+            return Submitted(added.document_id, added.version, None)
+        job_id = jobs.enqueue(session, tenant_id, collection_id, added.document_id, added.version)
+    return Submitted(added.document_id, added.version, job_id)
+
+
+def ingest_document(
+    bench: Workbench, pending: store.PendingVersion, reached: Reached = lambda step: None
+) -> Document:
+    """One version from its original bytes to searchable chunks, kept in one transaction.
+
+    :raises Unreadable: if the file gives no trustworthy text; nothing is kept.
+    :raises FingerprintMismatch: if the collection holds vectors of another embedder.
+    """
+    reached("reading")
+    document = read_file(pending.original, pending.source_name, bench.limits)
+
+    reached("splitting")
+    title = embedded_title(document.title, bench.embedder)
+    chunks = split(document, bench.embedder.tokenizer, _chunk_room(title, bench))
+    if not chunks:
+        raise Unreadable("empty", f"{pending.source_name} holds no text.", next_step="Check the file.")
+
+    reached("embedding")
+    vectors = bench.embedder.embed_passages([embedding_text(title, c.context, c.text) for c in chunks])
+
+    reached("keeping")
+    with bench.database.writing() as session:
+        store.keep_version(
+            session, pending.document_id, pending.version, document, chunks, vectors, bench.embedder.fingerprint
+        )
+        reached("kept, not committed")
+    reached("ready")
+    return document
+
+
+def work_off(bench: Workbench, job: jobs.Job, reached: Reached = lambda step: None) -> None:
+    """Do one claimed job to its end. A file's own fault fails its version; the version before stays what it was."""
+
+    def on_step(step: str) -> None:
+        if step in ("reading", "embedding"):
+            with bench.database.writing() as session:
+                store.set_state(session, job.document_id, job.version, step)
+                jobs.renew(session, job.id, time.time() + LEASE_SECONDS)
+        reached(step)
+
+    with bench.database.reading() as session:
+        pending = store.pending_version(session, job.document_id, job.version)
+    try:
+        if pending is not None:  # None: deleted or replaced while it waited
+            ingest_document(bench, pending, on_step)
+    except CitewardError as error:
+        with bench.database.writing() as session:
+            store.fail_version(session, job.document_id, job.version, error.code, str(error))
+            jobs.fail(session, job.id, error.code, str(error))
+        return
+    with bench.database.writing() as session:
+        jobs.finish(session, job.id)
+
+
+def work_off_all(bench: Workbench, reached: Reached = lambda step: None) -> int:
+    """Claim and do jobs until none is left; how many were done."""
+    done = 0
+    while True:
+        with bench.database.writing() as session:
+            job = jobs.claim(session, time.time(), LEASE_SECONDS)
+        if job is None:
+            return done
+        work_off(bench, job, reached)
+        done += 1
+
+
+def embedded_title(title: str, embedder: Embedder) -> str:
+    """The title as it is embedded with each chunk: cut to the room that a title may take."""
+    spans = embedder.tokenizer.spans(title)
+    return title if len(spans) <= TITLE_TOKENS else title[: spans[TITLE_TOKENS - 1][1]]
+
+
+def _chunk_room(title: str, bench: Workbench) -> int:
+    taken = bench.embedder.tokenizer.count(title) + MARGIN_TOKENS
+    return min(bench.settings.chunk_tokens, bench.embedder.max_tokens - taken)
+
+
+def _refuse_at_the_door(source_name: str, data: bytes, max_bytes: int) -> None:
+    if not data:
+        raise InvalidInput(f"{source_name!r} is empty.", next_step="Send the file's bytes.", field="file")
+    if len(data) > max_bytes:
+        raise TooLarge(
+            f"{source_name!r} has {len(data):,} bytes.",
+            why=f"The limit is {max_bytes:,}.",
+            next_step="Split the file or raise CITEWARD_MAX_UPLOAD_BYTES.",
+        )
+    if not source_name.strip() or len(source_name) > 1000 or any(ord(c) < 32 for c in source_name):
+        raise InvalidInput(
+            f"The file name {source_name[:60]!r} cannot be used.",
+            why="It must have 1 to 1000 characters and no control characters.",
+            next_step="Rename the file.",
+            field="file",
+        )
+
+

@@ -1,0 +1,98 @@
+"""The whole way of a question: a fixed workflow that retrieves once, generates once and checks.
+
+    retrieve      permitted chunks by meaning and by words, fused into one order
+    look up       the one read of the database: text, version, permission asked again from the truth
+    rerank        a better order
+    pack          what fits the token budget becomes evidence C1 … Cn; every candidate gets a reason
+    sufficiency   too little evidence: refuse, without generating
+    generate      drafted statements, one by one
+    check         each statement against the passages that it cites; only what passed is shown
+    keep          the record of all this, before the answer is handed out
+
+Nothing here knows of HTTP, and no stage knows of the next.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+from ingest.corpus import store
+from ingest.corpus.types import Principal
+from service.assemble import AnswerInProgress, cite
+from service.capacity.budget import TokenBudget
+from service.check import check_statement
+from service.pack import pack
+from service.parts import Parts
+from service.refuse import refuse
+from service.retrieve import retrieve
+from service.sufficiency import find_insufficiency
+from service.types import (
+    Done,
+    DraftStatement,
+    Event,
+    EvidenceFound,
+    Fused,
+    Generated,
+    GenerationTask,
+    Progress,
+    Question,
+    RankedChunk,
+    Refused,
+    Statement,
+    StatementPassed,
+)
+
+
+async def answer_question(question: Question, principal: Principal, parts: Parts) -> AsyncIterator[Event]:
+    """Events in order, the last one `Done` with the whole answer; a refusal is an answer too."""
+    making = AnswerInProgress(question, principal, parts)
+    async with making.kept_whatever_happens(parts.database):
+        yield Progress("retrieve")
+        making.fused, making.generation = await making.timed("retrieve", retrieve, question, principal, parts)
+
+        yield Progress("look_up")
+        making.ranked = await making.timed("look_up", look_up, making.fused, principal, parts)
+
+        yield Progress("rerank")
+        making.ranked = await making.timed("rerank", parts.reranker.rerank, question.text, making.ranked)
+
+        yield Progress("pack")
+        making.packed = await making.timed("pack", pack_evidence, question, making.ranked, parts)
+        yield EvidenceFound(len(making.packed.evidence))
+
+        insufficiency = find_insufficiency(question, making.fused, making.packed)
+        if insufficiency is not None:
+            making.refusal = refuse(insufficiency, question.language)
+        else:
+            yield Progress("generate")
+            async for statement in checked_statements(making, parts):
+                yield StatementPassed(statement, tuple(cite([statement], making.packed.evidence)))
+            if not making.shown:
+                making.refusal = refuse("unsupported_answer" if making.statements else "insufficient_evidence", question.language)
+
+        if making.refusal is not None:
+            yield Refused(making.refusal)
+    yield Done(making.answer(), making.trace())
+
+
+def look_up(fused: Fused, principal: Principal, parts: Parts) -> tuple[RankedChunk, ...]:
+    """The candidates that this principal may read now, with their texts, in the fused order."""
+    with parts.database.reading() as session:
+        stored = store.look_up(session, principal, [one.chunk_id for one in fused.candidates])
+    return tuple(
+        RankedChunk(stored[one.chunk_id], one, one.score) for one in fused.candidates if one.chunk_id in stored
+    )
+
+
+async def checked_statements(making: AnswerInProgress, parts: Parts) -> AsyncIterator[Statement]:
+    """Drafted statements as they pass their checks; those that do not are kept in the trace and not shown."""
+    task = GenerationTask(making.question, making.packed.evidence, parts.settings.reserved_output)
+    async for drafted in parts.generator.draft(task):
+        if isinstance(drafted, Generated):
+            making.generated = drafted
+            continue
+        statement = await making.timed("check", check, drafted, making, parts)
+        making.statements.append(statement)
+        if statement.verdict.status == "supported":
+            making.clock.mark("first_statement")
+            yield statement

@@ -1,0 +1,181 @@
+"""All that is known of an answer while it is made, and the answer and the record made of that."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import ParamSpec, TypeVar
+
+from anyio import CancelScope, to_thread
+
+from ingest.corpus.database import Database
+from ingest.corpus.ids import new_id
+from ingest.corpus.types import Principal
+from service.cite import render
+from service.clock import StageClock
+from service.history import AnswerRecord, ScoredChunk, keep_answer
+from service.parts import Parts
+from service.types import (
+    Answer,
+    Citation,
+    Evidence,
+    FinishReason,
+    Fused,
+    Generated,
+    Packed,
+    Question,
+    RankedChunk,
+    Refusal,
+    Statement,
+    Trace,
+    Usage,
+)
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+@dataclass(slots=True)
+class AnswerInProgress:
+    """The one changing object of a question: each stage leaves here what it found."""
+
+    question: Question
+    principal: Principal
+    parts: Parts
+    answer_id: str = field(default_factory=lambda: new_id("ans"))
+    trace_id: str = field(default_factory=lambda: new_id("trc"))
+    clock: StageClock = field(default_factory=StageClock)
+    generation: str = ""  # of the indexes that were searched
+    fused: Fused = Fused((), 0.0, "nothing searched")
+    ranked: tuple[RankedChunk, ...] = ()
+    packed: Packed = Packed((), (), 0)
+    generated: Generated | None = None
+    statements: list[Statement] = field(default_factory=list)  # dropped ones included
+    refusal: Refusal | None = None
+    failure: FinishReason | None = None  # "cancelled" or "error" when it ended before its time
+
+    async def timed(self, stage: str, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Blocking work in a thread, its time added to the stage."""
+        with self.clock.stage(stage):
+            return await to_thread.run_sync(lambda: work(*args, **kwargs))
+
+    @asynccontextmanager
+    async def kept_whatever_happens(self, database: Database) -> AsyncIterator[None]:
+        """The record is written when the block ends: also on an error, also when the client has gone."""
+        try:
+            yield
+        except Exception:
+            self.failure = "error"
+            raise
+        except BaseException:  # cancelled, or the reader of the events left
+            self.failure = "cancelled"
+            raise
+        finally:
+            with CancelScope(shield=True):
+                await to_thread.run_sync(self._keep, database)
+
+    def _keep(self, database: Database) -> None:
+        with database.writing() as session:
+            keep_answer(session, self.record(), None if self.failure else self.answer())
+
+    # --- what was made of it -------------------------------------------------------------------
+
+    @property
+    def shown(self) -> tuple[Statement, ...]:
+        return tuple(one for one in self.statements if one.verdict.status == "supported")
+
+    @property
+    def finish_reason(self) -> FinishReason:
+        if self.failure:
+            return self.failure
+        if self.refusal:
+            return "refused"
+        return self.generated.finish_reason if self.generated else "error"
+
+    def usage(self) -> Usage:
+        made = self.generated or Generated("stop", 0, 0)
+        return Usage(made.input_tokens, made.output_tokens, self.packed.tokens)
+
+    def versions(self) -> dict[str, str]:
+        return {**self.parts.versions(), "index_generation": self.generation}
+
+    def answer(self) -> Answer:
+        shown = () if self.refusal else self.shown
+        return Answer(
+            answer_id=self.answer_id,
+            trace_id=self.trace_id,
+            outcome="refused" if self.refusal else "answered",
+            answer=render(shown, include_citations=self.question.include_citations),
+            language=self.question.language,
+            statements=shown,
+            citations=tuple(cite(shown, self.packed.evidence)) if self.question.include_citations else (),
+            refusal=self.refusal,
+            generator=self.parts.generator.kind,
+            degraded=(),
+            usage=self.usage(),
+            timings_ms=self.clock.timings_ms(),
+            versions=self.versions(),
+            finish_reason=self.finish_reason,
+        )
+
+    def trace(self) -> Trace:
+        return Trace(self.fused, self._denied(), self.ranked, self.packed, tuple(self.statements))
+
+    def record(self) -> AnswerRecord:
+        usage = self.usage()
+        return AnswerRecord(
+            answer_id=self.answer_id,
+            trace_id=self.trace_id,
+            tenant_id=self.principal.tenant_id,
+            user_id=self.principal.user_id,
+            question=self.question.text,
+            collections=self.question.collections,
+            versions=self.versions(),
+            sampling={},
+            input_tokens=usage.input_tokens,
+            output_tokens=usage.output_tokens,
+            evidence_tokens=usage.evidence_tokens,
+            words_weight=self.fused.words_weight,
+            words_reason=self.fused.reason,
+            retrieved=tuple(ScoredChunk(c.chunk_id, c.score) for c in self.fused.candidates),
+            denied=self._denied(),
+            used=tuple(ScoredChunk(e.stored.id, e.ranked.score) for e in self.packed.evidence),
+            left_out={str(d.chunk_id): d.reason for d in self.packed.decisions if not d.taken},
+            timings_ms=self.clock.timings_ms(),
+            finish_reason=self.finish_reason,
+            statements=tuple(self.statements),
+            refusal_code=self.refusal.code if self.refusal else None,
+        )
+
+    def _denied(self) -> tuple[int, ...]:
+        given = {one.stored.id for one in self.ranked}
+        return tuple(c.chunk_id for c in self.fused.candidates if c.chunk_id not in given)
+
+
+def cite(statements: Sequence[Statement], evidence: Iterable[Evidence]) -> Iterable[Citation]:
+    """One citation for each marker that the statements use, quoting from its first to its last supporting span."""
+    used = {marker for statement in statements for marker in statement.citations}
+    for one in evidence:
+        if one.marker in used:
+            yield _citation(one, statements)
+
+
+def _citation(evidence: Evidence, statements: Sequence[Statement]) -> Citation:
+    stored, chunk = evidence.stored, evidence.stored.chunk
+    spans = [span for one in statements for span in one.verdict.spans if span.marker == evidence.marker]
+    start = min((span.start for span in spans), default=chunk.start)
+    end = max((span.end for span in spans), default=chunk.end)
+    return Citation(
+        marker=evidence.marker,
+        collection_id=stored.collection_id,
+        document_id=stored.document_id,
+        version=stored.version,
+        title=stored.title,
+        page=chunk.page,
+        section=chunk.section,
+        start=start,
+        end=end,
+        quote=chunk.text[start - chunk.start : end - chunk.start],
+        url=f"/v1/documents/{stored.document_id}/versions/{stored.version}#char={start},{end}",
+    )

@@ -1,0 +1,35 @@
+"""Time spent by stage, and the time of day as it is stored. Nothing else in the service reads a clock."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+
+@dataclass(slots=True)
+class StageClock:
+    """Milliseconds by stage, added up; monotonic, so a clock that jumps changes nothing."""
+
+    started: float = field(default_factory=time.perf_counter)
+    stages_ms: dict[str, float] = field(default_factory=dict)
+
+    @contextmanager
+    def stage(self, name: str) -> Iterator[None]:
+        start = time.perf_counter()
+        try:
+            yield
+        finally:
+            self.stages_ms[name] = self.stages_ms.get(name, 0.0) + self._since(start)
+
+    def mark(self, name: str) -> None:
+        """The time since the start, kept once: the first of its kind."""
+        self.stages_ms.setdefault(name, self._since(self.started))
+
+    def timings_ms(self) -> dict[str, float]:
+        return {**{name: round(value, 3) for name, value in self.stages_ms.items()}, "e2e": self._since(self.started)}
+
+    @staticmethod
+    def _since(start: float) -> float:
+        return round((time.perf_counter() - start) * 1000, 3)

@@ -1,0 +1,141 @@
+"""Answers as they were given, with the record of how they were made, and what of them may be shown now."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from pydantic import TypeAdapter
+from sqlalchemy import Index, String, Text, insert, select
+from sqlalchemy.orm import Mapped, Session, mapped_column
+
+from ingest.corpus import store
+from ingest.corpus.clock import now_utc
+from ingest.corpus.errors import NotFound
+from ingest.corpus.tables import Base
+from ingest.corpus.types import Principal
+from service.cite import render
+from service.types import Answer, Citation, Statement
+
+WITHHELD = {"en": "[withheld: source no longer available]", "zh": "[已隐去：来源已不可用]"}
+
+
+class AnswerRow(Base):
+    __tablename__ = "answers"
+
+    id: Mapped[str] = mapped_column(String(32), primary_key=True)
+    tenant_id: Mapped[str] = mapped_column(String(64))
+    user_id: Mapped[str] = mapped_column(String(64))
+    created_at: Mapped[str] = mapped_column(String(32))
+    finish_reason: Mapped[str] = mapped_column(String(16))
+    answer: Mapped[str | None] = mapped_column(Text)  # JSON of Answer; None if it was cancelled or failed
+    record: Mapped[str] = mapped_column(Text)  # JSON of AnswerRecord
+
+    __table_args__ = (Index("answers_by_user", "tenant_id", "user_id", "created_at"),)
+
+
+@dataclass(frozen=True, slots=True)
+class ScoredChunk:
+    chunk_id: int
+    score: float
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerRecord:
+    """The record of a question: written for every outcome, also on refusal, cancel and error. Holds no document text."""
+
+    answer_id: str
+    trace_id: str
+    tenant_id: str
+    user_id: str
+    question: str
+    collections: tuple[str, ...] | None
+    versions: dict[str, str]  # prompt, policy, model, embedder, reranker, judge, index generation, config hash, code
+    sampling: dict[str, float | int | str | None]  # effective values; empty where nothing is sampled
+    input_tokens: int = 0
+    output_tokens: int = 0
+    evidence_tokens: int = 0
+    words_weight: float | None = None
+    words_reason: str = ""
+    retrieved: tuple[ScoredChunk, ...] = ()
+    denied: tuple[int, ...] = ()  # found by an index, not given out by the look-up
+    used: tuple[ScoredChunk, ...] = ()  # in the evidence
+    left_out: dict[str, str] = field(default_factory=dict)  # chunk id -> why it is not in the evidence
+    tool_calls: tuple[str, ...] = ()
+    timings_ms: dict[str, float] = field(default_factory=dict)
+    finish_reason: str = "error"
+    statements: tuple[Statement, ...] = ()  # dropped ones included, with their verdicts
+    refusal_code: str | None = None
+    safety: dict[str, Any] = field(default_factory=dict)
+
+
+ANSWER = TypeAdapter(Answer)
+RECORD = TypeAdapter(AnswerRecord)
+
+
+@dataclass(frozen=True, slots=True)
+class StoredAnswer:
+    answer: Answer | None
+    record: AnswerRecord
+    created_at: str
+
+
+def keep_answer(session: Session, record: AnswerRecord, answer: Answer | None) -> None:
+    session.execute(
+        insert(AnswerRow).values(
+            id=record.answer_id,
+            tenant_id=record.tenant_id,
+            user_id=record.user_id,
+            created_at=now_utc(),
+            finish_reason=record.finish_reason,
+            answer=None if answer is None else ANSWER.dump_json(answer).decode(),
+            record=RECORD.dump_json(record).decode(),
+        )
+    )
+
+
+def get_answer(session: Session, principal: Principal, answer_id: str) -> StoredAnswer:
+    """The asker's own answer, or any of the tenant for an admin, without what the reader may no longer read.
+
+    :raises NotFound: for a missing answer and for somebody else's alike.
+    """
+    row = session.get(AnswerRow, answer_id)
+    if row is None or not _may_see(principal, row):
+        raise NotFound("There is no such answer.", next_step="Check the id.")
+    answer = None if row.answer is None else ANSWER.validate_json(row.answer)
+    record = RECORD.validate_json(row.record)
+    if answer is None:
+        return StoredAnswer(None, record, row.created_at)
+    cited = {(citation.document_id, citation.version) for citation in answer.citations}
+    readable = store.readable_versions(session, principal, cited)
+    return StoredAnswer(withhold(answer, readable), record, row.created_at)
+
+
+def withhold(answer: Answer, readable: set[tuple[str, int]]) -> Answer:
+    """The answer without each statement that cites a document version outside `readable`."""
+
+    def is_readable(citation: Citation) -> bool:
+        return (citation.document_id, citation.version) in readable
+
+    gone = {citation.marker for citation in answer.citations if not is_readable(citation)}
+    if not gone:
+        return answer
+    notice = WITHHELD["zh" if answer.language.startswith("zh") else "en"]
+    statements = tuple(
+        replace(one, text=notice, citations=(), verdict=replace(one.verdict, spans=(), reason="source no longer available"))
+        if gone & set(one.citations)
+        else one
+        for one in answer.statements
+    )
+    return replace(
+        answer,
+        answer=render(statements),
+        statements=statements,
+        citations=tuple(citation for citation in answer.citations if is_readable(citation)),
+    )
+
+
+def _may_see(principal: Principal, row: AnswerRow) -> bool:
+    if row.tenant_id != principal.tenant_id:
+        return False
+    return principal.role == "admin" or row.user_id == principal.user_id
