@@ -1,0 +1,297 @@
+"""A file to a document in a child process, so that a hostile or broken file can harm nothing but that child.
+
+The child runs `python -m ingest.read.child` under limits on memory, time, files and pages, with no secret in
+its environment. Whatever happens to it ends here as a `Document` or as `Unreadable` with one of these codes:
+
+    code                  what happened
+    empty                 no bytes, or nothing visible in them
+    unsupported_type      a kind of file that this version does not read
+    corrupt_document      damaged, cut short, or breaking its own format's rules
+    encrypted_document    needs a password
+    no_text_layer         pages without text, as from a scanner
+    garbled               text whose fonts or encoding do not say which characters are meant
+    too_large             more bytes or more text than the limit
+    too_many_pages        more pages than the limit
+    zip_bomb              unpacks to far more than its size
+    parse_timeout         took longer than the limit
+    parse_memory          needed more memory than the limit
+    parse_crashed         the parser died, or answered nothing that can be used
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import resource
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import asdict, astuple, dataclass, replace
+from pathlib import Path
+from typing import Any, Literal
+
+from ingest.corpus.errors import Unreadable
+from ingest.corpus.types import Block, Document
+from ingest.read.canonical import display_name
+from ingest.read.detect import DOCX, MediaType, media_type_of, type_by_name
+from ingest.read.docx import read_docx
+from ingest.read.html import read_html
+from ingest.read.markdown import read_markdown
+from ingest.read.pdf import read_pdf
+from ingest.read.text import read_text
+
+PACKAGE_ROOT = Path(__file__).resolve().parents[2]
+LONGEST_REPLY = 512 * 2**20  # bytes; more cannot come from a text within its limit
+OPEN_FILES = 64  # imports need a few at a time
+
+
+@dataclass(frozen=True, slots=True)
+class ReadLimits:
+    """What one file may cost."""
+
+    memory_bytes: int = 2**30  # address space of the child
+    seconds: float = 60.0  # wall clock and, rounded up, processor time
+    pages: int = 2000
+    file_bytes: int = 50 * 2**20
+    characters: int = 20_000_000  # of the canonical text
+
+
+@dataclass(frozen=True, slots=True)
+class ReadReport:
+    """How reading one file went: a document, or the code and reason of its failure."""
+
+    document: Document | None
+    code: str | None
+    reason: str | None
+    seconds: float
+    peak_mib: float  # largest resident size of the child; an upper bound where it died
+
+    @property
+    def state(self) -> Literal["ready", "failed"]:
+        return "ready" if self.document else "failed"
+
+
+DEFAULT_LIMITS = ReadLimits()
+READERS: dict[MediaType, Callable[[bytes, str], Document]] = {
+    "text/plain": read_text,
+    "text/markdown": read_markdown,
+    "text/html": read_html,
+    DOCX: read_docx,
+}
+
+
+def read_file(data: bytes, source_name: str, limits: ReadLimits = DEFAULT_LIMITS) -> Document:
+    """The document that `data` holds.
+
+    :raises Unreadable: with a code of this module's table; nothing else
+    """
+    outcome, _ = _outcome(data, source_name, limits)
+    if isinstance(outcome, Unreadable):
+        raise outcome
+    return outcome
+
+
+def measure_read(data: bytes, source_name: str, limits: ReadLimits = DEFAULT_LIMITS) -> ReadReport:
+    """What `read_file` would give or raise, with its cost."""
+    begin = time.perf_counter()
+    outcome, peak_mib = _outcome(data, source_name, limits)
+    seconds = time.perf_counter() - begin
+    if isinstance(outcome, Unreadable):
+        return ReadReport(None, outcome.code, str(outcome), seconds, peak_mib)
+    return ReadReport(outcome, None, None, seconds, peak_mib)
+
+
+# --- the parent's side -------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Exit:
+    """What a child left behind."""
+
+    reply: bytes
+    status: int  # negative: the signal that ended it
+    timed_out: bool
+    peak_mib: float
+
+
+def _outcome(data: bytes, source_name: str, limits: ReadLimits) -> tuple[Document | Unreadable, float]:
+    if len(data) > limits.file_bytes:
+        error = Unreadable(
+            "too_large",
+            f"{display_name(source_name)} has {len(data)} bytes, more than the {limits.file_bytes} allowed.",
+            next_step="Upload it in parts, or raise the limit.",
+        )
+        return error, 0.0
+    left = _run_child(data, source_name, limits)
+    try:
+        reply = json.loads(left.reply)
+    except ValueError:
+        return _death(left, source_name, limits), left.peak_mib
+    if "error" in reply:
+        return Unreadable(**reply["error"]), reply["peak_mib"]
+    blocks = tuple(Block(*block) for block in reply["blocks"])
+    return Document(**reply["document"], blocks=blocks, warnings=tuple(reply["warnings"])), reply["peak_mib"]
+
+
+def _run_child(data: bytes, source_name: str, limits: ReadLimits) -> Exit:
+    order = json.dumps({"source_name": source_name, "limits": asdict(limits)}).encode()
+    with tempfile.TemporaryFile() as handed:
+        handed.write(order + b"\n" + data)
+        handed.seek(0)
+        child = subprocess.Popen(
+            [sys.executable, "-P", "-s", "-m", __spec__.name],
+            stdin=handed,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            cwd="/",
+            # Nothing of the service's environment goes along: it may hold keys.
+            env={"PYTHONPATH": str(PACKAGE_ROOT), "OPENBLAS_NUM_THREADS": "1", "LANG": "C.UTF-8"},
+            start_new_session=True,
+        )
+    return _wait(child, limits.seconds)
+
+
+def _wait(child: subprocess.Popen[bytes], seconds: float) -> Exit:
+    """The child's answer; when the time is over, it and all that it started are killed."""
+    late = threading.Event()
+
+    def kill() -> None:
+        late.set()
+        os.killpg(child.pid, signal.SIGKILL)
+
+    timer = threading.Timer(seconds, kill)
+    timer.start()
+    assert child.stdout is not None
+    with child.stdout:
+        reply = child.stdout.read(LONGEST_REPLY)
+    # Waited for without being reaped: its number stays its own as long as the timer may fire.
+    os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
+    timer.cancel()
+    timer.join()
+    _, status, usage = os.wait4(child.pid, 0)
+    child.returncode = os.waitstatus_to_exitcode(status)
+    return Exit(reply, child.returncode, late.is_set(), usage.ru_maxrss / 1024)
+
+
+def _death(left: Exit, source_name: str, limits: ReadLimits) -> Unreadable:
+    name = display_name(source_name)
+    if left.timed_out or left.status == -signal.SIGXCPU:
+        return Unreadable(
+            "parse_timeout",
+            f"Reading {name} took longer than {limits.seconds:g} seconds and was stopped.",
+            next_step="Save it in a simpler form or in parts, or raise the limit.",
+        )
+    if left.status == -signal.SIGKILL:  # not ours: the system takes the largest process when memory runs out
+        return _memory_error(source_name, limits)
+    return Unreadable(
+        "parse_crashed",
+        f"The parser died while reading {name} (exit status {left.status}).",
+        why="The file is damaged or made to break its reader.",
+        next_step="Open it in its own program, save it again and upload that.",
+    )
+
+
+def _memory_error(source_name: str, limits: ReadLimits) -> Unreadable:
+    return Unreadable(
+        "parse_memory",
+        f"Reading {display_name(source_name)} needed more than {limits.memory_bytes // 2**20} MiB of memory.",
+        next_step="Save it in a simpler form or in parts, or raise the limit.",
+    )
+
+
+# --- the child's side --------------------------------------------------------------------------
+
+
+def main() -> None:
+    """One order and one file from standard input, one JSON answer to standard output."""
+    order = json.loads(sys.stdin.buffer.readline())
+    limits = ReadLimits(**order["limits"])
+    _limit_self(limits)
+    reply = _reply(sys.stdin.buffer.read(), order["source_name"], limits)
+    json.dump(reply | {"peak_mib": _peak_mib()}, sys.stdout)
+
+
+def _limit_self(limits: ReadLimits) -> None:
+    seconds = math.ceil(limits.seconds)
+    for what, most in (
+        (resource.RLIMIT_AS, limits.memory_bytes),
+        (resource.RLIMIT_CPU, seconds),
+        (resource.RLIMIT_FSIZE, 0),
+        (resource.RLIMIT_NOFILE, OPEN_FILES),
+        (resource.RLIMIT_CORE, 0),
+    ):
+        resource.setrlimit(what, (most, most))
+
+
+def _reply(data: bytes, source_name: str, limits: ReadLimits) -> dict[str, Any]:
+    try:
+        document = parse(data, source_name, limits)
+    except Unreadable as error:
+        return _error_reply(error)
+    except MemoryError:
+        return _error_reply(_memory_error(source_name, limits))
+    except (
+        Exception
+    ) as error:  # the edge of the parsers: whatever a broken file makes them raise is the file's fault
+        return _error_reply(_corrupt(source_name, error))
+    fields = {name: getattr(document, name) for name in ("text", "title", "language", "media_type", "pages")}
+    return {
+        "document": fields,
+        "blocks": [astuple(block) for block in document.blocks],
+        "warnings": document.warnings,
+    }
+
+
+def _error_reply(error: Unreadable) -> dict[str, Any]:
+    return {"error": {"code": error.code, "what": error.what, "why": error.why, "next_step": error.next_step}}
+
+
+def _corrupt(source_name: str, error: Exception) -> Unreadable:
+    return Unreadable(
+        "corrupt_document",
+        f"{display_name(source_name)} breaks the rules of its format ({type(error).__name__}).",
+        why="It is damaged, cut short, or written by a program that does not keep to the format.",
+        next_step="Open it in its own program, save it again and upload that.",
+    )
+
+
+def parse(data: bytes, source_name: str, limits: ReadLimits = DEFAULT_LIMITS) -> Document:
+    """The document, parsed in this very process: for the child, and for trusted files.
+
+    :raises Unreadable: and whatever the format's library raises on a broken file
+    """
+    media_type = media_type_of(data, source_name)
+    document = _read_as(media_type, data, source_name, limits)
+    if len(document.text) > limits.characters:
+        raise Unreadable(
+            "too_large",
+            f"{display_name(source_name)} has {len(document.text)} characters, over {limits.characters}.",
+            next_step="Upload it in parts, or raise the limit.",
+        )
+    promised = type_by_name(source_name)
+    if promised in (media_type, None) or promised == "text/plain":
+        return document
+    return replace(
+        document, warnings=(*document.warnings, f"The name says {promised}, the content is {media_type}.")
+    )
+
+
+def _read_as(media_type: MediaType, data: bytes, source_name: str, limits: ReadLimits) -> Document:
+    if media_type == "application/pdf":
+        return read_pdf(data, source_name, max_pages=limits.pages)
+    return READERS[media_type](data, source_name)
+
+
+def _peak_mib() -> float:
+    """Largest resident size of this program; `getrusage` would count the parent's, inherited through exec."""
+    status = Path("/proc/self/status").read_text(encoding="ascii")
+    return int(status.split("VmHWM:")[1].split()[0]) / 1024
+
+
+if __name__ == "__main__":
+    main()
