@@ -1,8 +1,8 @@
 """The tables of the corpus. Every row names its tenant; migrations are made from these by Alembic.
 
-What makes a document visible is one column: `documents.current_version`. What makes an index stale is one number:
-`collections.change_number`, taken from the tenant's counter in the same transaction as the change. The counter's row
-is locked until the commit, so the numbers of a tenant are in commit order and a follower can miss none.
+What makes a document visible is one column: `documents.current_version`. What makes an index stale is one
+number: `collections.change_number`, taken from the tenant's counter in the same transaction as the change.
+The counter's row is locked until the commit: numbers are in commit order and a follower can miss none.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from sqlalchemy import (
     Index,
     Integer,
     LargeBinary,
+    MetaData,
     String,
     Text,
     text,
@@ -25,7 +26,15 @@ BigKey = BigInteger().with_variant(Integer, "sqlite")
 
 
 class Base(DeclarativeBase):
-    pass
+    # A constraint without a name could not be changed by a later migration.
+    metadata = MetaData(
+        naming_convention={
+            "pk": "pk_%(table_name)s",
+            "fk": "fk_%(table_name)s_%(column_0_N_name)s",
+            "ck": "ck_%(table_name)s_%(constraint_name)s",
+            "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+        }
+    )
 
 
 # --- people ------------------------------------------------------------------------------------
@@ -71,7 +80,9 @@ class MembershipRow(Base):
     user_id: Mapped[str] = mapped_column(String(64), primary_key=True)
 
     __table_args__ = (
-        ForeignKeyConstraint(["tenant_id", "group_id"], ["groups.tenant_id", "groups.id"], ondelete="CASCADE"),
+        ForeignKeyConstraint(
+            ["tenant_id", "group_id"], ["groups.tenant_id", "groups.id"], ondelete="CASCADE"
+        ),
         ForeignKeyConstraint(["tenant_id", "user_id"], ["users.tenant_id", "users.id"], ondelete="CASCADE"),
         Index("memberships_by_user", "tenant_id", "user_id"),
     )
@@ -108,7 +119,9 @@ class CollectionRow(Base):
     embedder: Mapped[str | None] = mapped_column(String(200))
     dimension: Mapped[int | None]
     embedder_digest: Mapped[str | None] = mapped_column(String(128))
-    change_number: Mapped[int] = mapped_column(BigInteger, default=0)  # of the newest change in this collection
+    change_number: Mapped[int] = mapped_column(
+        BigInteger, default=0
+    )  # of the newest change in this collection
     created_at: Mapped[str] = mapped_column(String(32))
 
     __table_args__ = (ForeignKeyConstraint(["tenant_id"], ["tenants.id"]),)
@@ -120,7 +133,9 @@ class DocumentRow(Base):
     id: Mapped[str] = mapped_column(String(32), primary_key=True)
     tenant_id: Mapped[str] = mapped_column(String(64))
     collection_id: Mapped[str] = mapped_column(String(64))
-    source_name: Mapped[str] = mapped_column(String(1000))
+    source_name: Mapped[str] = mapped_column(
+        String(500)
+    )  # more would not fit into an index row of PostgreSQL
     current_version: Mapped[int | None]  # None until one version is ready
     latest_version: Mapped[int] = mapped_column(default=0)
     created_at: Mapped[str] = mapped_column(String(32))
@@ -156,20 +171,21 @@ class VersionRow(Base):
     media_type: Mapped[str] = mapped_column(String(100), default="")
     sha256: Mapped[str] = mapped_column(String(64))
     size_bytes: Mapped[int] = mapped_column(BigInteger)
-    original: Mapped[bytes] = mapped_column(LargeBinary)
-    text: Mapped[str | None] = mapped_column(Text)
-    blocks: Mapped[str | None] = mapped_column(Text)  # JSON list of [kind, start, end, page, section]
     pages: Mapped[int | None]
     warnings: Mapped[str] = mapped_column(Text, default="[]")  # JSON list of sentences
     failure_code: Mapped[str | None] = mapped_column(String(64))
     failure_reason: Mapped[str | None] = mapped_column(Text)
     created_at: Mapped[str] = mapped_column(String(32))
+    # The large ones last: SQLite walks through all that lies before a column to reach it.
+    blocks: Mapped[str | None] = mapped_column(Text)  # JSON list of [kind, start, end, page, section]
+    text: Mapped[str | None] = mapped_column(Text)
+    original: Mapped[bytes] = mapped_column(LargeBinary)
 
     __table_args__ = (ForeignKeyConstraint(["document_id"], ["documents.id"], ondelete="CASCADE"),)
 
 
 class ChunkRow(Base):
-    """Chunks of current versions only: replacing or deleting a document removes its chunks with their vectors."""
+    """Chunks of current versions only: replacing or deleting a document removes its chunks and vectors."""
 
     __tablename__ = "chunks"
 
@@ -219,7 +235,7 @@ class AccessRow(Base):
 
 
 class ChangeRow(Base):
-    """What happened, in order; indexes follow it. Rows outlive their collection: a new one may take the same id."""
+    """What happened, in order; indexes follow it. Rows outlive their collection: another may take its id."""
 
     __tablename__ = "changes"
 
@@ -259,4 +275,7 @@ class JobRow(Base):
     created_at: Mapped[str] = mapped_column(String(32))
     finished_at: Mapped[str | None] = mapped_column(String(32))
 
-    __table_args__ = (Index("jobs_by_state", "state", "created_at"),)
+    __table_args__ = (
+        Index("jobs_by_state", "state", "created_at"),
+        Index("jobs_by_tenant", "tenant_id", "created_at"),
+    )

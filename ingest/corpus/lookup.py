@@ -1,0 +1,251 @@
+"""Documents and passages as the database has them now: all for an index, the permitted ones for a reader.
+
+What is missing and what is forbidden look the same.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import numpy as np
+from sqlalchemy import Select, and_, func, select
+from sqlalchemy.orm import Session
+
+from ingest.corpus.access import readable_documents
+from ingest.corpus.collections import get_collection
+from ingest.corpus.database import in_batches
+from ingest.corpus.store import STORED_VECTOR, Original, missing_document
+from ingest.corpus.tables import ChunkRow, DocumentRow, VersionRow
+from ingest.corpus.types import Block, Chunk, Document, DocumentInfo, IndexedChunk, Principal, StoredChunk
+
+ROWS_AT_ONCE = 1000  # of a stream: about 3 MB with their vectors
+
+# --- for indexes -------------------------------------------------------------------------------
+
+
+def indexed_chunks(
+    session: Session, tenant_id: str, collection_id: str, document_ids: Iterable[str] | None = None
+) -> Iterator[IndexedChunk]:
+    """Chunks that can be found now, with their vectors, by id: all of the collection, or of some documents.
+
+    Streamed: use it up before the session's block ends.
+    """
+    statement = (
+        _of_current_versions(
+            select(
+                ChunkRow.id,
+                ChunkRow.document_id,
+                VersionRow.title,
+                ChunkRow.context,
+                ChunkRow.text,
+                ChunkRow.vector,
+            ),
+            tenant_id,
+        )
+        .where(ChunkRow.collection_id == collection_id)
+        .order_by(ChunkRow.id)
+        .execution_options(yield_per=ROWS_AT_ONCE)
+    )
+    if document_ids is None:
+        yield from map(_indexed_chunk, session.execute(statement))
+        return
+    for some in in_batches(document_ids):
+        yield from map(_indexed_chunk, session.execute(statement.where(ChunkRow.document_id.in_(some))))
+
+
+def _indexed_chunk(row: Any) -> IndexedChunk:
+    text = f"{row.context}\n{row.text}" if row.context else row.text
+    vector = np.frombuffer(row.vector, dtype=STORED_VECTOR).astype(np.float32, copy=False)
+    return IndexedChunk(row.id, row.document_id, row.title, text, vector)
+
+
+def _of_current_versions(statement: Select[*tuple[Any, ...]], tenant_id: str) -> Select[*tuple[Any, ...]]:
+    """Chunks with their document and version, only where all three belong together, are current and alive."""
+    return (
+        statement.select_from(ChunkRow)
+        .join(
+            DocumentRow,
+            and_(
+                DocumentRow.id == ChunkRow.document_id,
+                DocumentRow.tenant_id == ChunkRow.tenant_id,
+                DocumentRow.collection_id == ChunkRow.collection_id,
+                DocumentRow.current_version == ChunkRow.version,
+                DocumentRow.deleted_at.is_(None),
+            ),
+        )
+        .join(
+            VersionRow,
+            and_(
+                VersionRow.document_id == ChunkRow.document_id,
+                VersionRow.version == ChunkRow.version,
+                VersionRow.state == "ready",
+            ),
+        )
+        .where(ChunkRow.tenant_id == tenant_id)
+    )
+
+
+# --- reading for somebody ----------------------------------------------------------------------
+
+
+def look_up(session: Session, principal: Principal, chunk_ids: Iterable[int]) -> dict[int, StoredChunk]:
+    """The one read before a passage leaves: chunks as the database has them now.
+
+    Only chunks of the principal's tenant, of current versions of living documents, that the access lists of this
+    moment let him read. Anything else is just absent.
+    """
+    given: dict[int, StoredChunk] = {}
+    for some in in_batches(chunk_ids):
+        rows = session.execute(_stored_chunks(principal.tenant_id).where(ChunkRow.id.in_(some))).all()
+        readable = readable_documents(
+            session, principal, ((row.collection_id, row.document_id) for row in rows)
+        )
+        given |= {row.id: _stored_chunk(row) for row in rows if row.document_id in readable}
+    return given
+
+
+def get_document(session: Session, principal: Principal, document_id: str) -> DocumentInfo:
+    """:raises NotFound: if it is missing, deleted, or `principal` may not read it."""
+    row = session.execute(_documents(principal.tenant_id).where(DocumentRow.id == document_id)).one_or_none()
+    if row is None or not readable_documents(session, principal, [(row.collection_id, document_id)]):
+        raise missing_document(document_id)
+    return _document_info(row)
+
+
+def list_documents(session: Session, principal: Principal, collection_id: str) -> tuple[DocumentInfo, ...]:
+    """The documents of the collection that `principal` may read, in the order of their coming.
+
+    :raises NotFound: if the collection is missing or `principal` may not read it.
+    """
+    get_collection(session, principal, collection_id)
+    rows = session.execute(
+        _documents(principal.tenant_id)
+        .where(DocumentRow.collection_id == collection_id)
+        .order_by(DocumentRow.created_at, DocumentRow.id)
+    ).all()
+    readable = readable_documents(session, principal, ((row.collection_id, row.id) for row in rows))
+    return tuple(_document_info(row) for row in rows if row.id in readable)
+
+
+def original(session: Session, principal: Principal, document_id: str) -> Original:
+    """The file behind what `get_document` shows.
+
+    :raises NotFound: as `get_document`.
+    """
+    info = get_document(session, principal, document_id)
+    content = session.scalars(_version(document_id, info.version, VersionRow.original)).one()
+    return Original(content, info.media_type, info.source_name)
+
+
+def version_text(session: Session, principal: Principal, document_id: str, version: int) -> Document:
+    """The canonical text that citations point into.
+
+    :raises NotFound: as `get_document`, and for any version but the current one.
+    """
+    info = get_document(session, principal, document_id)
+    if info.version != version or info.state != "ready":
+        raise missing_document(document_id)
+    row = session.execute(_version(document_id, version, VersionRow.text, VersionRow.blocks)).one()
+    blocks = tuple(Block(*values) for values in json.loads(row.blocks))
+    return Document(row.text, info.title, info.language, info.media_type, blocks, info.pages, info.warnings)
+
+
+def readable_versions(
+    session: Session, principal: Principal, versions: Iterable[tuple[str, int]]
+) -> set[tuple[str, int]]:
+    """Of (document id, version): those that are current, not deleted, and readable by `principal` now."""
+    wanted = set(versions)
+    found: list[Any] = []
+    for some in in_batches(document_id for document_id, _ in wanted):
+        found += session.execute(
+            select(DocumentRow.id, DocumentRow.collection_id, DocumentRow.current_version).where(
+                DocumentRow.tenant_id == principal.tenant_id,
+                DocumentRow.id.in_(some),
+                DocumentRow.deleted_at.is_(None),
+            )
+        ).all()
+    readable = readable_documents(session, principal, ((row.collection_id, row.id) for row in found))
+    return wanted & {(row.id, row.current_version) for row in found if row.id in readable}
+
+
+def _stored_chunks(tenant_id: str) -> Select[*tuple[Any, ...]]:
+    return _of_current_versions(
+        select(
+            ChunkRow.id,
+            ChunkRow.tenant_id,
+            ChunkRow.collection_id,
+            ChunkRow.document_id,
+            ChunkRow.version,
+            VersionRow.title,
+            DocumentRow.source_name,
+            VersionRow.language,
+            ChunkRow.ordinal,
+            ChunkRow.text,
+            ChunkRow.start,
+            ChunkRow.end,
+            ChunkRow.page,
+            ChunkRow.section,
+            ChunkRow.context,
+        ),
+        tenant_id,
+    )
+
+
+def _stored_chunk(row: Any) -> StoredChunk:
+    return StoredChunk(
+        id=row.id,
+        tenant_id=row.tenant_id,
+        collection_id=row.collection_id,
+        document_id=row.document_id,
+        version=row.version,
+        title=row.title,
+        source_name=row.source_name,
+        language=row.language,
+        chunk=Chunk(row.ordinal, row.text, row.start, row.end, row.page, row.section, row.context),
+    )
+
+
+def _documents(tenant_id: str) -> Select[*tuple[Any, ...]]:
+    """Living documents, each with its current version or, while there is none, with its newest."""
+    shown = func.coalesce(DocumentRow.current_version, DocumentRow.latest_version)
+    chunks = (
+        select(func.count())
+        .where(ChunkRow.document_id == DocumentRow.id, ChunkRow.version == VersionRow.version)
+        .correlate(DocumentRow, VersionRow)
+        .scalar_subquery()
+    )
+    return (
+        select(
+            DocumentRow.id,
+            DocumentRow.tenant_id,
+            DocumentRow.collection_id,
+            DocumentRow.source_name,
+            VersionRow.version,
+            VersionRow.state,
+            VersionRow.title,
+            VersionRow.language,
+            VersionRow.media_type,
+            VersionRow.sha256,
+            VersionRow.size_bytes,
+            VersionRow.pages,
+            chunks.label("chunks"),
+            VersionRow.warnings,
+            VersionRow.failure_code,
+            VersionRow.failure_reason,
+            DocumentRow.created_at,
+            DocumentRow.updated_at,
+        )
+        .join(VersionRow, and_(VersionRow.document_id == DocumentRow.id, VersionRow.version == shown))
+        .where(DocumentRow.tenant_id == tenant_id, DocumentRow.deleted_at.is_(None))
+    )
+
+
+def _document_info(row: Any) -> DocumentInfo:
+    values = row._asdict()
+    return DocumentInfo(**values | {"warnings": tuple(json.loads(row.warnings))})
+
+
+def _version(document_id: str, version: int, *columns: Any) -> Select[*tuple[Any, ...]]:
+    return select(*columns).where(VersionRow.document_id == document_id, VersionRow.version == version)

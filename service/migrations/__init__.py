@@ -1,0 +1,1 @@
+"""The history of the tables. A released migration is never edited."""
