@@ -1,0 +1,157 @@
+"""Texts to unit vectors by a sentence-transformers model: a pulled pack, a local folder or a hub id."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+
+from ingest.corpus.errors import InvalidInput, Unavailable
+from ingest.corpus.tokenizer import FastTokenizer
+from ingest.corpus.types import EmbedderFingerprint, FloatMatrix, FloatVector
+
+if TYPE_CHECKING:
+    from sentence_transformers import SentenceTransformer
+
+BATCH_TEXTS = 16  # enough to fill two cores with short texts; 16 of 512 tokens stay under 200 MB
+NEXT_STEP = "Run `citeward models pull multilingual-e5-small`, or set CITEWARD_EMBEDDER to a model folder."
+WEIGHTS_AND_TOKENIZER = ("*.safetensors", "*.bin", "tokenizer.json")
+
+
+def embedding_text(title: str, context: str, text: str) -> str:
+    """What is embedded for a chunk: its title, its context and itself, a line each, empty ones left out."""
+    return "\n".join(part for part in (title, context, text) if part)
+
+
+def locate_model(name: str, packs: Path) -> str | Path:
+    """The folder of the pack or the local folder of that name, or a hub id as it is.
+
+    :param packs: the folder that model packs are pulled into.
+    :raises Unavailable: if it is none of these, naming the command that pulls the pack.
+    """
+    for folder in (packs / name, Path(name)):
+        if folder.is_dir():
+            return folder
+    if name.count("/") == 1 and not name.startswith(("/", ".", "~")):
+        return name
+    raise Unavailable(
+        f"The embedder {name!r} is not here.",
+        why=f"There is no folder {packs / name} and no folder {name}.",
+        next_step=NEXT_STEP,
+    )
+
+
+class SentenceTransformerEmbedder:
+    """Computes in float32, with the prompts "query" and "passage" (or "document") that the model brings."""
+
+    def __init__(self, model: str | Path) -> None:
+        """:raises Unavailable: if the model cannot be loaded."""
+        self._model = _load(model)
+        prompts = cast("Mapping[str, str | None]", self._model.prompts)
+        self._query_prefix = prompts.get("query") or ""
+        self._passage_prefix = prompts.get("passage") or prompts.get("document") or ""
+        self.tokenizer = FastTokenizer(self._model.tokenizer.backend_tokenizer.to_str())
+        self.max_tokens = int(self._model.max_seq_length or self._model.tokenizer.model_max_length)
+        self.fingerprint = EmbedderFingerprint(
+            name=Path(model).name if isinstance(model, Path) else model,
+            dimension=len(self.embed_query("")),
+            digest=self._digest(model),
+        )
+
+    def embed_passages(self, texts: Sequence[str]) -> FloatMatrix:
+        if not texts:
+            return np.zeros((0, self.fingerprint.dimension), dtype=np.float32)
+        return self._embed([self._passage_prefix + text for text in texts])
+
+    def embed_query(self, text: str) -> FloatVector:
+        return cast(FloatVector, self._embed([self._query_prefix + text])[0])
+
+    def _embed(self, texts: Sequence[str]) -> FloatMatrix:
+        lengths = self._checked_lengths(texts)
+        order = sorted(
+            range(len(texts)), key=lambda row: lengths[row]
+        )  # like lengths together: little padding
+        vectors = [self._encode([texts[row] for row in batch]) for batch in _batches(order)]
+        result = np.empty((len(texts), vectors[0].shape[1]), dtype=np.float32)
+        result[order] = np.concatenate(vectors)
+        return result
+
+    def _checked_lengths(self, texts: Sequence[str]) -> list[int]:
+        """Tokens of each text as the model gets it; a longer one is refused, as the library would cut it."""
+        lengths = self.tokenizer.counts(texts, special_tokens=True)
+        longest = max(lengths)
+        if longest > self.max_tokens:
+            raise InvalidInput(
+                f"A text of {longest} tokens cannot be embedded.",
+                why=f"The embedder takes {self.max_tokens} tokens, its prefix and special tokens included.",
+                next_step="Ask in fewer words, or split the text into smaller chunks.",
+            )
+        return lengths
+
+    def _encode(self, batch: list[str]) -> FloatMatrix:
+        vectors = self._model.encode(
+            batch, prompt="", batch_size=len(batch), normalize_embeddings=True, show_progress_bar=False
+        )
+        return np.asarray(vectors, dtype=np.float32)
+
+    def _digest(self, model: str | Path) -> str:
+        """Of all that decides what a vector means; the same on every machine and for every path."""
+        parts = {
+            "source": _file_hashes(model) if isinstance(model, Path) else _hub_revision(self._model),
+            "prefixes": [self._query_prefix, self._passage_prefix],
+            "modules": [type(module).__name__ for module in self._model],
+            "pooling": [
+                str(module.pooling_mode) for module in self._model if hasattr(module, "pooling_mode")
+            ],
+        }
+        return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
+
+
+def _load(model: str | Path) -> SentenceTransformer:
+    # Late, because it brings torch along: seconds that commands without an embedder need not wait.
+    from sentence_transformers import SentenceTransformer
+    from transformers.utils import logging
+
+    logging.disable_progress_bar()  # type: ignore[no-untyped-call]
+    try:
+        loaded = SentenceTransformer(str(model))
+    except (
+        OSError,
+        ValueError,
+    ) as error:  # what the libraries raise for a missing, damaged or unreachable model
+        raise Unavailable(
+            f"The embedder {str(model)!r} cannot be loaded.",
+            why=str(error).strip().split("\n")[0],
+            next_step=NEXT_STEP,
+        ) from error
+    loaded.tokenizer.split_special_tokens = True  # as `FastTokenizer` counts them
+    return loaded.float().eval()
+
+
+def _batches(order: Sequence[int]) -> Iterator[Sequence[int]]:
+    for start in range(0, len(order), BATCH_TEXTS):
+        yield order[start : start + BATCH_TEXTS]
+
+
+def _file_hashes(folder: Path) -> dict[str, str]:
+    """sha256 of the weights and the tokenizer, by path; from the pack's manifest where it lists them."""
+    manifest = folder / "pack.json"
+    listed = json.loads(manifest.read_text(encoding="utf-8"))["sha256"] if manifest.is_file() else {}
+    files = sorted(path for pattern in WEIGHTS_AND_TOKENIZER for path in folder.rglob(pattern))
+    names = [path.relative_to(folder).as_posix() for path in files]
+    return {name: listed.get(name) or _sha256(path) for name, path in zip(names, files, strict=True)}
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _hub_revision(model: SentenceTransformer) -> str:
+    """The commit that the hub served: it fixes weights and tokenizer alike."""
+    transformer = cast("Any", model[0])
+    return str(transformer.auto_model.config._commit_hash)
