@@ -21,7 +21,7 @@ from ingest.corpus.embedder import embedding_text
 from ingest.corpus.errors import CitewardError, InvalidInput, TooLarge, Unreadable
 from ingest.corpus.seams import Embedder
 from ingest.corpus.settings import CorpusSettings
-from ingest.corpus.types import AccessList, Document
+from ingest.corpus.types import AccessList, Chunk, Document
 from ingest.read.child import ReadLimits, read_file
 from ingest.split import split
 
@@ -93,13 +93,12 @@ def ingest_document(
     document = read_file(pending.original, pending.source_name, bench.limits)
 
     reached("splitting")
-    title = embedded_title(document.title, bench.embedder)
-    chunks = split(document, bench.embedder.tokenizer, _chunk_room(title, bench))
+    chunks, texts = split_to_embed(document, bench.embedder, bench.settings.chunk_tokens)
     if not chunks:
         raise Unreadable("empty", f"{pending.source_name} holds no text.", next_step="Check the file.")
 
     reached("embedding")
-    vectors = bench.embedder.embed_passages([embedding_text(title, c.context, c.text) for c in chunks])
+    vectors = bench.embedder.embed_passages(texts)
 
     reached("keeping")
     with bench.database.writing() as session:
@@ -147,15 +146,20 @@ def work_off_all(bench: Workbench, reached: Reached = lambda step: None) -> int:
         done += 1
 
 
+def split_to_embed(
+    document: Document, embedder: Embedder, chunk_tokens: int
+) -> tuple[tuple[Chunk, ...], tuple[str, ...]]:
+    """The document's chunks of at most `chunk_tokens`, and what is embedded for each; every one fits the embedder."""
+    title = embedded_title(document.title, embedder)
+    taken = embedder.tokenizer.count(title) + MARGIN_TOKENS
+    chunks = split(document, embedder.tokenizer, min(chunk_tokens, embedder.max_tokens - taken))
+    return chunks, tuple(embedding_text(title, chunk.context, chunk.text) for chunk in chunks)
+
+
 def embedded_title(title: str, embedder: Embedder) -> str:
     """The title as it is embedded with each chunk: cut to the room that a title may take."""
     spans = embedder.tokenizer.spans(title)
     return title if len(spans) <= TITLE_TOKENS else title[: spans[TITLE_TOKENS - 1][1]]
-
-
-def _chunk_room(title: str, bench: Workbench) -> int:
-    taken = bench.embedder.tokenizer.count(title) + MARGIN_TOKENS
-    return min(bench.settings.chunk_tokens, bench.embedder.max_tokens - taken)
 
 
 def _refuse_at_the_door(source_name: str, data: bytes, max_bytes: int) -> None:
