@@ -8,7 +8,8 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import groupby
 from pathlib import PurePath
 
 from ingest.corpus.errors import Unreadable
@@ -102,6 +103,16 @@ def lay_out(parts: Iterable[Part]) -> tuple[str, tuple[Block, ...], Removed]:
         for (part, start, end), section in zip(placed, sections, strict=True)
     )
     return whole, tuple(blocks), removed
+
+
+def lists_joined(parts: Iterable[Part]) -> Iterator[Part]:
+    """Items of one list, each a part so far, become one block with a line an item."""
+    for is_list, run in groupby(parts, key=lambda part: part.kind == "list"):
+        if is_list:
+            items = list(run)
+            yield replace(items[0], text="\n".join(item.text for item in items))
+        else:
+            yield from run
 
 
 def section_paths(headings: Iterable[tuple[int, str]]) -> Iterator[str]:

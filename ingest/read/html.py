@@ -1,18 +1,17 @@
 """HTML to a document: what a reader would see, in order, as blocks. Scripts, comments and hidden elements go.
 
-Read as a stream of tags, without a tree: tree builders were tried, and on deep nesting one lost the text without
-a word and another took a minute. Everything visible is kept but menus: in a company's own pages a filter for "main
-content" loses tables and notes. Style sheets are not evaluated; hiding is seen in attributes only.
+Read as a stream of tags, without a tree: tree builders were tried, and on deep nesting one lost the text
+without a word and another took a minute. Everything visible is kept but menus: in a company's own pages a filter
+for "main content" loses tables and notes. Style sheets are not evaluated; hiding is seen in attributes only.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
 from html.parser import HTMLParser
 
 from ingest.corpus.types import BlockKind, Document
-from ingest.read.canonical import Part, document_of, lay_out
+from ingest.read.canonical import Part, document_of, lay_out, lists_joined
 from ingest.read.encoding import decode
 
 CHARSET_WITHIN = 4096  # bytes; browsers look at 1,024, which some long heads exceed
@@ -101,7 +100,7 @@ def read_html(data: bytes, source_name: str) -> Document:
     page.feed(decoded.text)
     page.close()
     page.end_block()
-    text, blocks, removed = lay_out(_lists_joined(page.parts))
+    text, blocks, removed = lay_out(lists_joined(page.parts))
     return document_of(
         text,
         blocks,
@@ -120,23 +119,8 @@ def _declared_charset(data: bytes) -> str | None:
     return WIDER_CHARSETS.get(name, name)
 
 
-def _lists_joined(parts: Iterable[Part]) -> Iterator[Part]:
-    """Items of one list become one block, a line each."""
-    items: list[str] = []
-    for part in parts:
-        if part.kind == "list":
-            items.append(part.text)
-            continue
-        if items:
-            yield Part("list", "\n".join(items))
-            items = []
-        yield part
-    if items:
-        yield Part("list", "\n".join(items))
-
-
 class _Page(HTMLParser):
-    """Gathers parts while tags go by, and knows which elements are open, so that a hidden one's end is found."""
+    """Gathers parts while tags go by, and knows which elements are open, so that hidden ones end."""
 
     def __init__(self) -> None:
         super().__init__(convert_charrefs=True)
