@@ -57,16 +57,32 @@ $(MODEL)/pack.json: | $(VENV)/.installed
 
 # --- running ---------------------------------------------------------------------------------------
 
+define STOP_DEMO
+if [ -f $(PID_FILE) ]; then \
+    pid=$$(cat $(PID_FILE)); \
+    runs() { kill -0 $$pid 2> /dev/null && ! grep -qs '^State:.Z' /proc/$$pid/status; }; \
+    if runs; then \
+        echo "==> Stopping the demo's service (process $$pid)"; kill $$pid; \
+        for _ in {1..150}; do runs || break; sleep 0.1; done; \
+        if runs; then echo "It did not stop within 15 s and is killed."; kill -9 $$pid; fi; \
+    fi; \
+    rm -f $(PID_FILE); \
+fi
+endef
+
 demo: install $(MODEL)/pack.json ## Show it at work: sample documents, the service, five questions over HTTP (EXIT=1 stops it afterwards)
-	@$(MAKE) --no-print-directory stop
-	@$(PYTHON) -m service.demo check-port --port $(PORT)
+	@$(STOP_DEMO)
+	@$(PYTHON) -c 'import socket; socket.create_server(("127.0.0.1", $(PORT)))' 2> /dev/null || { \
+	    echo "Port $(PORT) is taken: stop what listens there, or choose another: make demo PORT=8081" >&2; exit 1; }
 	@mkdir -p $(DEMO_HOME)
-	@echo "==> Database"
-	@$(DEMO) $(PYTHON) -m service.demo prepare
-	@echo "==> Starting the service on $(URL), log in $(LOG_FILE)"
-	@$(DEMO) nohup $(VENV)/bin/citeward serve > $(LOG_FILE) 2>&1 < /dev/null & echo $$! > $(PID_FILE)
-	@status=0; $(DEMO) $(PYTHON) -m service.demo ask --pid-file $(PID_FILE) || status=$$?; \
-	if [ -n "$(EXIT)" ]; then $(MAKE) --no-print-directory stop; fi; exit $$status
+	@echo "==> Database in $(DEMO_HOME)"; \
+	init=$$($(DEMO) $(VENV)/bin/citeward init --new-key --json); \
+	echo "==> Starting the service on $(URL), log in $(LOG_FILE)"; \
+	$(DEMO) nohup $(VENV)/bin/citeward serve > $(LOG_FILE) 2>&1 < /dev/null & echo $$! > $(PID_FILE); \
+	status=0; $(PYTHON) -m service.demo --url $(URL) --pid-file $(PID_FILE) <<< "$$init" || status=$$?; \
+	if [ -n "$(EXIT)" ]; then $(STOP_DEMO); \
+	else echo "The service keeps running; \`make stop\` stops it."; fi; \
+	exit $$status
 
 demo-llm: ## The same with a language model
 	@echo "A language model is not part of this version: \`make demo\` answers by quoting." >&2; exit 2
@@ -76,14 +92,7 @@ serve: install ## Run the service on your own data (CITEWARD_HOME, default ./var
 	@CITEWARD_PORT=$(PORT) $(VENV)/bin/citeward serve
 
 stop: ## Stop the service that `make demo` left running
-	@if [ ! -f $(PID_FILE) ]; then exit 0; fi; \
-	pid=$$(cat $(PID_FILE)); \
-	if kill -0 $$pid 2> /dev/null; then \
-	    echo "==> Stopping the demo's service (process $$pid)"; kill $$pid; \
-	    for _ in {1..100}; do kill -0 $$pid 2> /dev/null || break; sleep 0.1; done; \
-	    if kill -9 $$pid 2> /dev/null; then echo "It did not stop within 10 s and was killed."; fi; \
-	fi; \
-	rm -f $(PID_FILE)
+	@$(STOP_DEMO)
 
 # --- checking --------------------------------------------------------------------------------------
 

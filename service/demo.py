@@ -1,0 +1,281 @@
+"""The demonstration, a client of a running service and nothing more: load the sample over HTTP, ask, judge.
+
+The admin's key comes on standard input, as `citeward init --new-key --json` printed it.
+It exits with 1 if an answer is not what the sample says it must be.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import secrets
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ingest.corpus.types import AccessList
+from service.sample import Ask, Sample, SampleDocument, SampleQuestion, load_sample
+
+KEY_NAME = "demo"
+READY_SECONDS = 180.0  # loading the embedder takes a busy two-core machine half a minute
+REQUEST_SECONDS = 150.0  # an upload that is waited for
+CONFLICT = 409
+LOG_LINES = 15
+
+
+class DemoFailed(Exception):
+    """Something that the demonstration cannot go on after; the text is for people."""
+
+
+class Problem(Exception):
+    """What the service answered instead of doing what was asked."""
+
+    def __init__(self, status: int, text: str) -> None:
+        super().__init__(f"{text} ({status})")
+        self.status = status
+
+
+# --- talking to the service --------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Client:
+    url: str
+    key: str
+
+    def send(self, method: str, path: str, body: object = None) -> Any:
+        """:raises Problem: for any status from 400 on."""
+        data = None if body is None else json.dumps(body).encode()
+        return self._exchange(method, path, data, "application/json")
+
+    def upload(self, collection_id: str, document: SampleDocument) -> Any:
+        boundary = secrets.token_hex(16)
+        form = multipart(boundary, document)
+        path = f"/v1/collections/{collection_id}/documents?wait=true"
+        return self._exchange("POST", path, form, f"multipart/form-data; boundary={boundary}")
+
+    def _exchange(self, method: str, path: str, data: bytes | None, content_type: str) -> Any:
+        headers = {"Authorization": f"Bearer {self.key}", "Content-Type": content_type}
+        request = urllib.request.Request(self.url + path, data, headers, method=method)
+        try:
+            with urllib.request.urlopen(request, timeout=REQUEST_SECONDS) as response:
+                return json.loads(response.read() or b"null")
+        except urllib.error.HTTPError as error:
+            raise Problem(error.code, f"{method} {path}: {error.read().decode()}") from error
+
+
+def multipart(boundary: str, document: SampleDocument) -> bytes:
+    """The form of one upload: the file, its name, and its own access list where it has one."""
+    fields = {"name": document.path}
+    if document.access is not None:
+        fields["access"] = json.dumps(entries(document.access))
+    parts = [f'name="{name}"\r\n\r\n{value}'.encode() for name, value in fields.items()]
+    parts.append(b'name="file"; filename="document"\r\n\r\n' + document.read_bytes())
+    lines = [f"--{boundary}\r\nContent-Disposition: form-data; ".encode() + part + b"\r\n" for part in parts]
+    return b"".join(lines) + f"--{boundary}--\r\n".encode()
+
+
+def entries(access: AccessList) -> dict[str, list[str]]:
+    return {"allow": sorted(access.allow), "deny": sorted(access.deny)}
+
+
+def wait_until_ready(url: str, pid_file: Path | None) -> None:
+    """:raises DemoFailed: if the service ends, or is not ready in time."""
+    started = time.monotonic()
+    while not is_ready(url):
+        waited = time.monotonic() - started
+        tell(f"\r==> Waiting for the service to load its embedder … {waited:.0f} s", end="")
+        if pid_file is not None and not is_alive(pid_file):
+            raise DemoFailed(f"The service ended.\n{end_of_log(pid_file)}")
+        if waited > READY_SECONDS:
+            raise DemoFailed(f"The service was not ready within {READY_SECONDS:.0f} s: see {url}/readyz.")
+        time.sleep(0.5)
+    tell(f"\r==> The service is ready at {url} (after {time.monotonic() - started:.0f} s)      ")
+
+
+def is_ready(url: str) -> bool:
+    try:
+        with urllib.request.urlopen(f"{url}/readyz", timeout=5) as response:
+            return bool(response.status == 200)
+    except OSError:  # not listening yet, or not ready: HTTPError is one too
+        return False
+
+
+def is_alive(pid_file: Path) -> bool:
+    try:
+        os.kill(int(pid_file.read_text()), 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def end_of_log(pid_file: Path) -> str:
+    log = pid_file.with_suffix(".log")
+    lines = log.read_text("utf-8", "replace").splitlines() if log.exists() else []
+    return "\n".join(["Its log ends so:", *lines[-LOG_LINES:]])
+
+
+# --- the sample --------------------------------------------------------------------------------
+
+
+def load(admin: Client, sample: Sample) -> None:
+    """Groups, users, collection and documents, as an admin would; what is there already stays.
+
+    :raises DemoFailed: if a document does not become ready.
+    """
+    create(admin, "/v1/collections", {"id": sample.collection_id, "title": sample.collection_name})
+    admin.send("PUT", f"/v1/collections/{sample.collection_id}/acl", entries(sample.access))
+    for group in sample.groups:
+        create(admin, "/v1/groups", {"id": group.id})
+    for user in sample.users:
+        create(admin, "/v1/users", {"id": user.id, "role": user.role})
+        for group_id in user.group_ids:
+            admin.send("PUT", f"/v1/groups/{group_id}/members/{user.id}")
+    for number, document in enumerate(sample.documents, start=1):
+        tell(f"\r    {number}/{len(sample.documents)}  {document.path:<45}", end="")
+        uploaded = admin.upload(sample.collection_id, document)
+        if uploaded["state"] != "ready":
+            raise DemoFailed(f"\n{document.path} is {uploaded['state']}: {uploaded['failure_reason']}")
+    tell("")
+
+
+def create(admin: Client, path: str, body: object) -> None:
+    try:
+        admin.send("POST", path, body)
+    except Problem as problem:
+        if problem.status != CONFLICT:  # it is there already: a second demonstration
+            raise
+
+
+def new_key(admin: Client, user_id: str) -> str:
+    key: str = admin.send("POST", f"/v1/users/{user_id}/keys", {"name": KEY_NAME})["key"]
+    return key
+
+
+# --- asking ------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """One question of one user, the answer he got, and what is wrong with it."""
+
+    question: SampleQuestion
+    ask: Ask
+    answer: dict[str, Any]
+    wrong: tuple[str, ...]
+
+
+def ask_all(admin: Client, sample: Sample) -> Iterator[Asked]:
+    """The demonstration's questions, each by each of its askers with a key of his own."""
+    questions = [question for question in sample.questions if question.demo]
+    askers = sorted({ask.asker for question in questions for ask in question.asks})
+    keys = {asker: new_key(admin, asker) for asker in askers}
+    for question in questions:
+        for ask in question.asks:
+            reader = Client(admin.url, keys[ask.asker])
+            body = {"question": question.text, "collections": [sample.collection_id]}
+            answer = reader.send("POST", "/v1/ask", body)
+            yield Asked(question, ask, answer, tuple(faults(reader, question, ask, answer)))
+
+
+def faults(reader: Client, question: SampleQuestion, ask: Ask, answer: dict[str, Any]) -> Iterator[str]:
+    """What differs from the sample's word; and each quote must stand where its citation says."""
+    if answer["outcome"] != ask.outcome:
+        yield f"it was {answer['outcome']}, and must be {ask.outcome}"
+        return
+    said = answer["answer"] + "".join(citation["quote"] for citation in answer["citations"])
+    if ask.outcome == "answered":
+        yield from (f"it lacks {words!r}" for words in question.must_contain if words not in said)
+    for citation in answer["citations"]:
+        text = reader.send("GET", citation["url"])["text"]
+        if text[citation["start"] : citation["end"]] != citation["quote"]:
+            yield f"{citation['marker']} does not stand in the document where it says"
+
+
+# --- telling -----------------------------------------------------------------------------------
+
+
+def tell(text: str, end: str = "\n") -> None:
+    print(text, end=end, flush=True)  # a pipe would hold progress back
+
+
+def describe(asked: Asked, sample: Sample) -> str:
+    user = next(user for user in sample.users if user.id == asked.ask.asker)
+    groups = ", ".join(user.group_ids) or "no group"
+    answer = asked.answer
+    said = answer["answer"] if answer["outcome"] == "answered" else refusal(answer)
+    lines = [f"\n{user.name} ({groups}) asks: {asked.question.text}", f"  {said}"]
+    lines += [f"    {verdict(statement)}" for statement in answer["statements"]]
+    lines += [f"    {cited(citation)}" for citation in answer["citations"]]
+    lines.append(f"    {timings(answer)}")
+    lines += [f"  NOT AS EXPECTED: {fault}" for fault in asked.wrong]
+    return "\n".join(lines)
+
+
+def refusal(answer: dict[str, Any]) -> str:
+    return f"Refused ({answer['refusal']['code']}): {answer['refusal']['text']}"
+
+
+def verdict(statement: dict[str, Any]) -> str:
+    found = statement["verdict"]
+    markers = ", ".join(statement["citations"])
+    return f"{markers} checked: {found['status']} ({found['level']}: {found['reason']})"
+
+
+def cited(citation: dict[str, Any]) -> str:
+    page = f", page {citation['page']}" if citation["page"] else ""
+    place = f"{citation['title']}{page}, characters {citation['start']}–{citation['end']}"
+    return f"{citation['marker']} {place}: “{' '.join(citation['quote'].split())}”"
+
+
+def timings(answer: dict[str, Any]) -> str:
+    stages = ", ".join(f"{stage} {spent:.0f}" for stage, spent in answer["timings_ms"].items())
+    return f"ms: {stages}"
+
+
+def how_to_go_on(admin: Client, sample: Sample) -> str:
+    asker = sample.questions[0].asks[0].asker
+    body = json.dumps({"question": "Does BW-40 measure hot water?"})
+    return "\n".join(
+        [
+            f"\nAsk on, as {asker}:",
+            f"  curl -s {admin.url}/v1/ask -H 'Authorization: Bearer {new_key(admin, asker)}' \\",
+            f"       -H 'Content-Type: application/json' -d '{body}'",
+            f"What the API can do: {admin.url}/docs",
+        ]
+    )
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description="Load the sample into a running service and ask it.")
+    parser.add_argument("--url", default="http://127.0.0.1:8080", help="where the service listens")
+    parser.add_argument(
+        "--pid-file", type=Path, help="of the service, to notice if it ends; its log stands beside it"
+    )
+    arguments = parser.parse_args()
+    sample = load_sample()
+    try:
+        wait_until_ready(arguments.url, arguments.pid_file)
+        admin = Client(arguments.url, json.load(sys.stdin)["api_key"])
+        tell(f"==> Loading the sample: {len(sample.documents)} documents of {sample.company}")
+        load(admin, sample)
+        wrong = 0
+        for asked in ask_all(admin, sample):
+            tell(describe(asked, sample))
+            wrong += bool(asked.wrong)
+        tell(how_to_go_on(admin, sample))
+    except (DemoFailed, Problem) as failure:
+        tell(f"\nThe demonstration failed. {failure}")
+        return 1
+    tell(f"\n{wrong} answers are not what they must be." if wrong else "\nEvery answer is what it must be.")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
