@@ -42,6 +42,16 @@ def schema_is_current(database: Database) -> bool:
     return revision == scripts.get_current_head()
 
 
+def require_current_schema(database: Database) -> None:
+    """:raises Conflict: if the tables are not those of this version, saying which way they differ."""
+    if not schema_is_current(database):
+        raise Conflict(
+            "The database's tables are not there yet, or are of an older version.",
+            why="Nothing may run on tables that it does not know.",
+            next_step="Run `citeward init`, which applies the missing migrations and keeps the data.",
+        )
+
+
 def _config() -> Config:
     config = Config()
     config.set_main_option(

@@ -61,7 +61,7 @@ def log_change(
 def lock_collection(session: Session, tenant_id: str, collection_id: str) -> None:
     """One writer a collection at a time: everything that changes one begins here.
 
-    Locks are always taken in the order people, collection, tenant's counter, so that two writers cannot wait for
+    Locks are always taken in the order people, collection, tenant's counter, so that no two writers wait for
     each other. SQLite has one writer anyway.
 
     :raises NotFound: if the tenant has no such collection.

@@ -46,7 +46,7 @@ def create_collection(session: Session, tenant_id: str, collection_id: str, titl
     _require_title(title)
     if session.scalar(_collections(tenant_id).where(CollectionRow.id == collection_id)):
         raise Conflict(f"There is a collection {collection_id!r} already.", next_step="Choose another id.")
-    # The counter first: it says whether there is such a tenant, and nobody can hold a collection not yet made.
+    # The counter first: it says whether there is such a tenant. Nobody can hold a collection not yet made.
     number = log_change(session, tenant_id, collection_id, "collection")
     created_at = now_utc()
     session.execute(

@@ -135,8 +135,8 @@ def _open_sqlite(url: URL, wait_seconds: float) -> Engine:
         )
         connection.execute(f"PRAGMA busy_timeout = {int(wait_seconds * 1000)}")
         connection.execute("PRAGMA journal_mode = WAL")  # readers and the writer do not wait for each other
-        # NORMAL loses nothing when the process is killed, but a power cut could undo the last commits, and what
-        # a revoke or delete took away must not come back. Commits are few beside reads and can afford the sync.
+        # NORMAL loses nothing when the process is killed, but a power cut could undo the last commits, and
+        # what a revoke or delete took away must not come back. Commits are few and can afford the sync.
         connection.execute("PRAGMA synchronous = FULL")
 
     @event.listens_for(engine, "begin")

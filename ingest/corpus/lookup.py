@@ -93,8 +93,8 @@ def _of_current_versions(statement: Select[*tuple[Any, ...]], tenant_id: str) ->
 def look_up(session: Session, principal: Principal, chunk_ids: Iterable[int]) -> dict[int, StoredChunk]:
     """The one read before a passage leaves: chunks as the database has them now.
 
-    Only chunks of the principal's tenant, of current versions of living documents, that the access lists of this
-    moment let him read. Anything else is just absent.
+    Only chunks of the principal's tenant, of current versions of living documents, that the access lists of
+    this moment let him read. Anything else is just absent.
     """
     given: dict[int, StoredChunk] = {}
     for some in in_batches(chunk_ids):

@@ -318,7 +318,7 @@ def _state(session: Session, document_id: str, version: int) -> str | None:
 
 
 def _remove_older(session: Session, document_id: str, version: int) -> None:
-    """Nobody may see a replaced version, so only the fact of it stays; one that was on its way is given up."""
+    """Nobody may see a replaced version, so only the fact of it stays; one on its way is given up."""
     session.execute(delete(ChunkRow).where(ChunkRow.document_id == document_id))
     older = (VersionRow.document_id == document_id, VersionRow.version < version)
     session.execute(update(VersionRow).where(*older, VersionRow.state != "failed").values(state="deleted"))
@@ -341,7 +341,7 @@ def _claim_collection(
         return "document"
     if recorded is not None and _has_chunks(session, tenant_id, collection_id):
         raise FingerprintMismatch(
-            f"The vectors are of {_named(fingerprint)}, those of {collection_id!r} are of {_named(recorded)}.",
+            f"{collection_id!r} holds vectors of {_named(recorded)}; these are of {_named(fingerprint)}.",
             why="Vectors of two embedders cannot be compared.",
             next_step=f"Set CITEWARD_EMBEDDER={recorded.name}, or ingest everything into a new collection.",
         )
