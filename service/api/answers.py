@@ -1,0 +1,19 @@
+"""Answers as they were given, without what the reader may no longer read."""
+
+from __future__ import annotations
+
+from service.api.door import Asker, reader_routes
+from service.api.errors import problems
+from service.api.schemas import AnswerShown
+from service.api.shown import stored_answer_shown
+from service.api.state import Serving
+from service.history import get_answer
+
+routes = reader_routes("answers")
+
+
+@routes.get("/v1/answers/{answer_id}", summary="Show a stored answer", responses=problems(404))
+def show_answer(answer_id: str, asker: Asker, service: Serving) -> AnswerShown:
+    """Your own, or any for an admin, who also gets the record of everything that made it."""
+    with service.parts.database.reading() as session:
+        return stored_answer_shown(get_answer(session, asker, answer_id), asker)

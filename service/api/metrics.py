@@ -1,0 +1,50 @@
+"""What the service counts of itself, in its own registry. No label names a tenant, person or document."""
+
+from __future__ import annotations
+
+from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
+
+from service.types import Answer
+
+SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
+METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "PATCH"})  # others are invented
+
+
+class Metrics:
+    def __init__(self) -> None:
+        self.registry = CollectorRegistry()
+        self.requests = Counter(
+            "citeward_requests", "Requests answered", ["method", "route", "status"], registry=self.registry
+        )
+        self.request_seconds = Histogram(
+            "citeward_request_seconds",
+            "Time from request to the end of the response",
+            ["method", "route"],
+            buckets=SECONDS,
+            registry=self.registry,
+        )
+        self.stage_seconds = Histogram(
+            "citeward_stage_seconds",
+            "Time of one stage of a question",
+            ["stage"],
+            buckets=SECONDS,
+            registry=self.registry,
+        )
+        self.answers = Counter(
+            "citeward_answers", "Questions answered or refused", ["outcome", "code"], registry=self.registry
+        )
+
+    def count_request(self, method: str, route: str, status: int, seconds: float) -> None:
+        """:param route: the template, such as `/v1/documents/{document_id}`."""
+        known = method if method in METHODS else "other"
+        self.requests.labels(known, route, str(status)).inc()
+        self.request_seconds.labels(known, route).observe(seconds)
+
+    def count_answer(self, answer: Answer) -> None:
+        self.answers.labels(answer.outcome, answer.refusal.code if answer.refusal else "none").inc()
+        for stage, milliseconds in answer.timings_ms.items():
+            self.stage_seconds.labels(stage).observe(milliseconds / 1000)
+
+    def exposition(self) -> bytes:
+        """Prometheus's text format."""
+        return generate_latest(self.registry)

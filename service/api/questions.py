@@ -1,0 +1,116 @@
+"""Asking: answers with checked citations, and passages without an answer."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing
+
+from anyio import to_thread
+from fastapi import Request, Response
+
+from ingest.corpus.collections import get_collection
+from ingest.corpus.errors import InvalidInput
+from ingest.corpus.types import Principal
+from service.answer import answer_question
+from service.api.door import Asker, reader_routes
+from service.api.edge import REQUEST_ID
+from service.api.errors import problems
+from service.api.schemas import AskRequest, SearchRequest, SearchResult, check_text, language_of
+from service.api.shown import answer_shown, passage_shown
+from service.api.state import Service, Serving
+from service.api.stream import EventStream, frames, while_client_stays
+from service.parts import Parts
+from service.search import search
+from service.settings import ServiceSettings
+from service.types import Answer, Done, Event, Question
+
+CLIENT_HAS_GONE = 499  # nginx's word for it; nobody reads it but the log
+EVENTS = {
+    "text/event-stream": {
+        "schema": {"type": "string"},
+        "example": 'event: progress\ndata: {"stage":"pack"}\n\n',
+    }
+}
+routes = reader_routes("questions")
+
+
+@routes.post(
+    "/v1/ask",
+    summary="Ask a question",
+    response_model=Answer,
+    responses={200: {"content": EVENTS}, **problems(404, 413, 422, 503)},
+)
+async def ask(body: AskRequest, request: Request, asker: Asker, service: Serving) -> Answer | Response:
+    """An answer whose citations were checked, or a refusal; with `Accept: text/event-stream` as it is made."""
+    question = to_question(body, service.parts.settings)
+    await to_thread.run_sync(require_collections, service.parts, asker, question.collections)
+    events = counted(question, asker, service)
+    if "text/event-stream" in request.headers.get("accept", ""):
+        return EventStream(frames(events, question, asker, request.scope[REQUEST_ID]))
+    async with while_client_stays(request.receive):
+        return answer_shown(await last_answer(events), question, asker)
+    return Response(status_code=CLIENT_HAS_GONE)
+
+
+@routes.post("/v1/search", summary="Find passages", responses=problems(404, 413, 422, 503))
+def find(body: SearchRequest, asker: Asker, service: Serving) -> SearchResult:
+    """The passages that an answer would be made of, best first."""
+    text = check_text(body.query, service.parts.settings.max_question_chars, "query")
+    question = Question(text, language_of(text), as_tuple(body.collections))
+    require_collections(service.parts, asker, question.collections)
+    found = search(question, asker, service.parts, body.top_k)
+    return SearchResult(tuple(passage_shown(rank, one, asker) for rank, one in enumerate(found, start=1)))
+
+
+def to_question(body: AskRequest, settings: ServiceSettings) -> Question:
+    """:raises InvalidInput: for what the fields alone do not tell."""
+    if body.max_citations is not None and body.max_citations > settings.max_evidence:
+        raise InvalidInput(
+            f"max_citations is {body.max_citations}.",
+            why=f"An answer is built on {settings.max_evidence} passages at most.",
+            next_step="Ask for fewer.",
+            field="max_citations",
+        )
+    text = check_text(body.question, settings.max_question_chars, "question")
+    return Question(
+        text=text,
+        language=language_of(text),
+        collections=as_tuple(body.collections),
+        conversation_id=body.conversation_id,
+        max_citations=body.max_citations,
+        include_citations=body.include_citations,
+        output=body.output,
+    )
+
+
+def as_tuple(collections: Sequence[str] | None) -> tuple[str, ...] | None:
+    """None, all that the asker may read, is not (), none."""
+    return None if collections is None else tuple(dict.fromkeys(collections))
+
+
+def require_collections(parts: Parts, asker: Principal, collections: tuple[str, ...] | None) -> None:
+    """:raises NotFound: if one that is asked for by name is missing or `asker` may not read it."""
+    if not collections:
+        return
+    with parts.database.reading() as session:
+        for collection_id in collections:
+            get_collection(session, asker, collection_id)
+
+
+async def counted(question: Question, asker: Principal, service: Service) -> AsyncGenerator[Event]:
+    """The events of an answer, its outcome and stages counted at the end."""
+    events = answer_question(question, asker, service.parts)
+    async with aclosing(events):  # type: ignore[type-var]  # declared as an iterator, made by a generator
+        async for event in events:
+            if isinstance(event, Done):
+                service.metrics.count_answer(event.answer)
+            yield event
+
+
+async def last_answer(events: AsyncGenerator[Event]) -> Answer:
+    """The answer at the end of the events."""
+    async with aclosing(events):
+        async for event in events:
+            if isinstance(event, Done):
+                return event.answer
+    raise AssertionError("an answer ends with Done")

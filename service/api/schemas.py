@@ -1,0 +1,231 @@
+"""What clients send, nothing unknown allowed, and what they get where that is no word of the service."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from ingest.corpus.errors import InvalidInput
+from ingest.corpus.permissions import parse_access
+from ingest.corpus.types import AccessList, Document, DocumentInfo, Role
+from ingest.jobs import JobState
+from service.history import AnswerRecord
+from service.types import Answer
+
+HAN = re.compile("[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U000323af]")
+INVISIBLE = frozenset({"Cc", "Cf", "Zs", "Zl", "Zp"})  # Unicode categories: controls, zero width, blanks
+ALLOWED_CONTROLS = "\n\t"
+MOST_COLLECTIONS = 100  # of one question
+MOST_SUBJECTS = 1000  # of one access list
+
+
+class Sent(BaseModel):
+    """A request body: exactly these fields, exactly of these types."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+
+Collections = Annotated[
+    list[str] | None,
+    Field(max_length=MOST_COLLECTIONS, description="Absent: all that you may read. Empty: none."),
+]
+
+
+class AskRequest(Sent):
+    question: Annotated[str, Field(examples=["How many days of annual leave do I have?", "年假有几天？"])]
+    collections: Collections = None
+    conversation_id: Annotated[str | None, Field(max_length=64)] = None
+    max_citations: Annotated[int | None, Field(ge=1, description="Most passages used.")] = None
+    include_citations: bool = True
+    output: Literal["statements", "text"] = "statements"
+
+
+class SearchRequest(Sent):
+    query: Annotated[str, Field(examples=["annual leave", "年假"])]
+    collections: Collections = None
+    top_k: Annotated[int, Field(ge=1, le=50)] = 10
+
+
+class NewCollection(Sent):
+    id: Annotated[str, Field(examples=["handbook"])]
+    title: Annotated[str, Field(examples=["Employee handbook"])]
+
+
+class Access(Sent):
+    """Who may read. Entries are "everyone", "user:<id>" or "group:<id>"; a denied one wins."""
+
+    allow: Annotated[list[str], Field(max_length=MOST_SUBJECTS, examples=[["everyone"], ["group:hr"]])] = []
+    deny: Annotated[list[str], Field(max_length=MOST_SUBJECTS, examples=[["user:trainee"]])] = []
+
+    def to_access(self) -> AccessList:
+        """:raises InvalidInput: for an entry that is no subject."""
+        return parse_access(frozenset(self.allow), frozenset(self.deny))
+
+
+class NewUser(Sent):
+    id: Annotated[str, Field(examples=["ana"])]
+    role: Role = "reader"
+
+
+class NewGroup(Sent):
+    id: Annotated[str, Field(examples=["hr"])]
+
+
+class NewKeyRequest(Sent):
+    name: Annotated[str, Field(max_length=100, examples=["laptop"])] = ""
+
+
+# --- answers of the API ------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class CollectionShown:
+    id: str
+    title: str
+    created_at: str
+
+
+@dataclass(frozen=True, slots=True)
+class AccessShown:
+    allow: list[str]
+    deny: list[str]
+    inherited: bool  # a document without a list of its own is as open as its collection
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentPage:
+    documents: tuple[DocumentInfo, ...]
+    total: int  # of those that the caller may read
+    next_offset: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentText:
+    """The canonical text with its blocks; offsets are code points in `document.text`."""
+
+    document_id: str
+    version: int
+    document: Document
+
+
+@dataclass(frozen=True, slots=True)
+class JobShown:
+    id: str
+    collection_id: str
+    document_id: str
+    version: int
+    state: JobState
+    attempts: int
+    failure_code: str | None
+    failure_reason: str | None
+    created_at: str
+    finished_at: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerShown:
+    answer_id: str
+    created_at: str
+    finish_reason: str
+    question: str
+    answer: Answer | None  # null: it was cancelled or failed
+    record: AnswerRecord | None  # null unless the caller is an admin
+
+
+@dataclass(frozen=True, slots=True)
+class Uploaded:
+    document_id: str
+    version: int
+    job_id: str | None  # null: the same bytes were there already
+    state: Literal["queued", "reading", "ready", "failed"]  # of this version
+    failure_code: str | None = None
+    failure_reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class KeyShown:
+    """A key without its secret."""
+
+    prefix: str
+    user_id: str
+    name: str
+    created_at: str
+    revoked_at: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class KeyMade:
+    """The only time that the key itself is shown."""
+
+    key: str
+    prefix: str
+    user_id: str
+    name: str
+    created_at: str
+
+
+@dataclass(frozen=True, slots=True)
+class ScoresShown:
+    """How a passage came to its rank; for admins."""
+
+    chunk_id: int
+    score: float
+    meaning: float
+    words: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class PassageShown:
+    rank: int  # from 1
+    collection_id: str
+    document_id: str
+    version: int
+    title: str
+    page: int | None
+    section: str
+    start: int  # code points in the text of that document version, end excluded
+    end: int
+    text: str
+    url: str
+    scores: ScoresShown | None  # null unless the caller is an admin
+
+
+@dataclass(frozen=True, slots=True)
+class SearchResult:
+    hits: tuple[PassageShown, ...]
+
+
+# --- what a question must be -------------------------------------------------------------------
+
+
+def check_text(text: str, most_chars: int, field: str) -> str:
+    """`text` itself, if it says something and can be searched for.
+
+    :raises InvalidInput: if it is blank, too long or holds control characters.
+    """
+    if all(unicodedata.category(character) in INVISIBLE for character in text):
+        raise InvalidInput(f"The {field} is blank.", next_step="Ask something.", field=field)
+    if len(text) > most_chars:
+        raise InvalidInput(
+            f"The {field} has {len(text):,} characters.",
+            why=f"The limit is {most_chars:,}.",
+            next_step="Shorten it.",
+            field=field,
+        )
+    for character in text:
+        if unicodedata.category(character) == "Cc" and character not in ALLOWED_CONTROLS:
+            raise InvalidInput(
+                f"The {field} holds the control character U+{ord(character):04X}.",
+                next_step="Remove it.",
+                field=field,
+            )
+    return text
+
+
+def language_of(question: str) -> str:
+    """ "zh" with any Chinese character, else "en": names and ids stay Latin in a Chinese question too."""
+    return "zh" if HAN.search(question) else "en"

@@ -1,0 +1,69 @@
+"""What of an answer leaves the service: scores for admins only, and no citation where none was asked for."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ingest.corpus.types import Principal
+from service.api.schemas import AnswerShown, PassageShown, ScoresShown
+from service.cite import render
+from service.history import StoredAnswer
+from service.types import Answer, Citation, Question, RankedChunk, Statement, StatementPassed
+
+
+def answer_shown(answer: Answer, question: Question, principal: Principal) -> Answer:
+    statements = tuple(statement_shown(one, question, principal) for one in answer.statements)
+    if question.include_citations:
+        return replace(answer, statements=statements)
+    text = render(answer.statements, include_citations=False)
+    return replace(answer, answer=text, statements=statements, citations=())
+
+
+def statement_shown(statement: Statement, question: Question, principal: Principal) -> Statement:
+    shown = statement if principal.role == "admin" else _without_score(statement)
+    if question.include_citations:
+        return shown
+    return replace(shown, citations=(), verdict=replace(shown.verdict, spans=()))
+
+
+def passed_shown(passed: StatementPassed, question: Question, principal: Principal) -> StatementPassed:
+    citations: tuple[Citation, ...] = passed.citations if question.include_citations else ()
+    return StatementPassed(statement_shown(passed.statement, question, principal), citations)
+
+
+def passage_shown(rank: int, ranked: RankedChunk, principal: Principal) -> PassageShown:
+    stored, chunk, candidate = ranked.stored, ranked.stored.chunk, ranked.candidate
+    scores = ScoresShown(stored.id, ranked.score, candidate.meaning, candidate.words)
+    return PassageShown(
+        rank=rank,
+        collection_id=stored.collection_id,
+        document_id=stored.document_id,
+        version=stored.version,
+        title=stored.title,
+        page=chunk.page,
+        section=chunk.section,
+        start=chunk.start,
+        end=chunk.end,
+        text=chunk.text,
+        url=f"/v1/documents/{stored.document_id}/versions/{stored.version}#char={chunk.start},{chunk.end}",
+        scores=scores if principal.role == "admin" else None,
+    )
+
+
+def stored_answer_shown(stored: StoredAnswer, principal: Principal) -> AnswerShown:
+    record, answer, is_admin = stored.record, stored.answer, principal.role == "admin"
+    if answer is not None and not is_admin:
+        statements = tuple(_without_score(one) for one in answer.statements)
+        answer = replace(answer, statements=statements)
+    return AnswerShown(
+        answer_id=record.answer_id,
+        created_at=stored.created_at,
+        finish_reason=record.finish_reason,
+        question=record.question,
+        answer=answer,
+        record=record if is_admin else None,
+    )
+
+
+def _without_score(statement: Statement) -> Statement:
+    return replace(statement, verdict=replace(statement.verdict, score=None))

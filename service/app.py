@@ -1,0 +1,113 @@
+"""The service put together: parts, one worker for uploads, the routes, and the server that runs them."""
+
+from __future__ import annotations
+
+import json
+import logging
+import threading
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass, field
+
+import uvicorn
+from anyio import to_thread
+from fastapi import FastAPI
+
+from ingest.pipeline import Workbench, work_off_all
+from service.api import answers, collections, documents, health, jobs, people, questions
+from service.api.edge import Edge
+from service.api.errors import handle_errors
+from service.api.metrics import Metrics
+from service.api.state import Service
+from service.bootstrap import key_secret, open_parts, open_workbench
+from service.parts import Parts
+from service.settings import ServiceSettings
+
+LOG = logging.getLogger("citeward.service")
+LOOK_EVERY_SECONDS = 5.0  # for jobs whose worker died, and those that another process took in
+DRAIN_SECONDS = 30  # that running requests get when the service stops
+ROUTERS = (
+    questions.routes,
+    answers.routes,
+    collections.routes,
+    collections.admin,
+    documents.routes,
+    documents.admin,
+    documents.uploads,
+    jobs.routes,
+    people.routes,
+    health.routes,
+)
+
+
+@dataclass(slots=True)
+class IngestionWorker:
+    """One thread that works uploads off; jobs that an earlier process left are taken up as well."""
+
+    bench: Workbench
+    wanted: threading.Event = field(default_factory=threading.Event)
+    stopping: threading.Event = field(default_factory=threading.Event)
+
+    @contextmanager
+    def running(self) -> Iterator[None]:
+        thread = threading.Thread(target=self._work, name="ingestion")
+        thread.start()
+        try:
+            yield
+        finally:
+            self.stopping.set()
+            self.wanted.set()
+            thread.join()
+
+    def wake(self) -> None:
+        self.wanted.set()
+
+    def _work(self) -> None:
+        while not self.stopping.is_set():
+            self.wanted.clear()
+            try:
+                work_off_all(self.bench)
+            except Exception as error:  # the thread must outlive one job; its lease runs out
+                LOG.error(json.dumps({"event": "ingestion_failed", "error": type(error).__name__}))
+            self.wanted.wait(LOOK_EVERY_SECONDS)
+
+
+def create_app(source: Parts | ServiceSettings) -> FastAPI:
+    """The service over parts that are there already, or over those that the settings name."""
+    metrics = Metrics()
+
+    @asynccontextmanager
+    async def lifespan(_app: FastAPI) -> AsyncIterator[dict[str, Service]]:
+        parts = source if isinstance(source, Parts) else await to_thread.run_sync(open_parts, source)
+        await to_thread.run_sync(parts.embedder.embed_query, "ready")  # else the first question waits
+        worker = IngestionWorker(open_workbench(parts))
+        with worker.running():
+            yield {"service": Service(parts, key_secret(parts.settings), metrics, worker.wake)}
+        await to_thread.run_sync(parts.corpus.save_all)
+
+    app = FastAPI(
+        title="Citeward",
+        summary="Answers from a company's own documents, every citation checked.",
+        version="1",
+        openapi_url=None,  # served by health.py, to operators
+        lifespan=lifespan,
+    )
+    for routes in ROUTERS:
+        app.include_router(routes)
+    app.add_middleware(Edge, metrics=metrics)
+    handle_errors(app)
+    return app
+
+
+def serve(settings: ServiceSettings) -> None:
+    """Run until SIGINT or SIGTERM: running requests get `DRAIN_SECONDS`, and the indexes are saved."""
+    logging.basicConfig(level=logging.INFO, format="%(message)s")
+    uvicorn.run(
+        create_app(settings),
+        host=settings.host,
+        port=settings.port,
+        access_log=False,  # it would keep addresses with their queries
+        server_header=False,
+        proxy_headers=False,  # anybody may send them; who calls from this machine is told by the connection
+        timeout_graceful_shutdown=DRAIN_SECONDS,
+    )
