@@ -10,23 +10,29 @@ Until `keep_version` commits, readers see the version before; afterwards they se
 from __future__ import annotations
 
 import hashlib
+import logging
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+
+import numpy as np
 
 from ingest import jobs
 from ingest.corpus import store
 from ingest.corpus.database import Database
 from ingest.corpus.embedder import embedding_text
-from ingest.corpus.errors import CitewardError, InvalidInput, TooLarge, Unreadable
+from ingest.corpus.errors import CitewardError, InvalidInput, TooLarge, Unavailable, Unreadable
 from ingest.corpus.seams import Embedder
 from ingest.corpus.settings import CorpusSettings
-from ingest.corpus.types import AccessList, Chunk, Document
+from ingest.corpus.types import AccessList, Chunk, Document, DocumentState
 from ingest.read.child import ReadLimits, read_file
 from ingest.split import split
 
 Reached = Callable[[str], None]  # told the name of each step as it is reached
-LEASE_SECONDS = 600.0
+LOG = logging.getLogger(__name__)
+LEASE_SECONDS = 120.0  # renewed at each step and each batch; a dead worker's job is free again after it
+STATE_AT: dict[str, DocumentState] = {"reading": "reading", "embedding": "embedding"}
+EMBEDDED_AT_ONCE = 64  # chunks: about half a minute on two cores
 TITLE_TOKENS = 64  # of the embedder's tokens, what a title may take of a chunk's room
 MARGIN_TOKENS = 16  # prefix, special tokens and joins
 
@@ -43,8 +49,9 @@ class Workbench:
     def limits(self) -> ReadLimits:
         return ReadLimits(
             seconds=self.settings.read_timeout_seconds,
-            memory_mib=self.settings.read_memory_mib,
+            memory_bytes=self.settings.read_memory_mib * 2**20,
             pages=self.settings.max_pages,
+            file_bytes=self.settings.max_upload_bytes,
         )
 
 
@@ -97,13 +104,22 @@ def ingest_document(
     if not chunks:
         raise Unreadable("empty", f"{pending.source_name} holds no text.", next_step="Check the file.")
 
-    reached("embedding")
-    vectors = bench.embedder.embed_passages(texts)
+    batches = []
+    for start in range(0, len(texts), EMBEDDED_AT_ONCE):
+        reached("embedding")
+        batches.append(bench.embedder.embed_passages(texts[start : start + EMBEDDED_AT_ONCE]))
+    vectors = np.concatenate(batches)
 
     reached("keeping")
     with bench.database.writing() as session:
         store.keep_version(
-            session, pending.document_id, pending.version, document, chunks, vectors, bench.embedder.fingerprint
+            session,
+            pending.document_id,
+            pending.version,
+            document,
+            chunks,
+            vectors,
+            bench.embedder.fingerprint,
         )
         reached("kept, not committed")
     reached("ready")
@@ -111,27 +127,32 @@ def ingest_document(
 
 
 def work_off(bench: Workbench, job: jobs.Job, reached: Reached = lambda step: None) -> None:
-    """Do one claimed job to its end. A file's own fault fails its version; the version before stays what it was."""
+    """Do one claimed job to its end. A failure fails its version; the version before stays what it was."""
 
     def on_step(step: str) -> None:
-        if step in ("reading", "embedding"):
+        if step in STATE_AT:
             with bench.database.writing() as session:
-                store.set_state(session, job.document_id, job.version, step)
-                jobs.renew(session, job.id, time.time() + LEASE_SECONDS)
+                store.set_state(session, job.document_id, job.version, STATE_AT[step])
+                jobs.renew(session, job, time.time() + LEASE_SECONDS)
         reached(step)
 
-    with bench.database.reading() as session:
-        pending = store.pending_version(session, job.document_id, job.version)
     try:
-        if pending is not None:  # None: deleted or replaced while it waited
+        with bench.database.reading() as session:
+            pending = store.pending_version(session, job.document_id, job.version)
+        if pending is not None:  # None: ready, deleted or replaced while it waited
             ingest_document(bench, pending, on_step)
-    except CitewardError as error:
         with bench.database.writing() as session:
-            store.fail_version(session, job.document_id, job.version, error.code, str(error))
-            jobs.fail(session, job.id, error.code, str(error))
-        return
+            jobs.finish(session, job)
+    except CitewardError as error:
+        _fail(bench, job, error.code, str(error), may_pass=isinstance(error, Unavailable))
+    except Exception as error:  # the edge of a worker: one file's surprise must not stop the others
+        LOG.exception("job failed", extra={"job_id": job.id})
+        _fail(bench, job, "internal_error", f"Unexpected {type(error).__name__}; see the log.", may_pass=True)
+
+
+def _fail(bench: Workbench, job: jobs.Job, code: str, reason: str, *, may_pass: bool) -> None:
     with bench.database.writing() as session:
-        jobs.finish(session, job.id)
+        jobs.fail(session, job, code, reason, may_pass=may_pass)
 
 
 def work_off_all(bench: Workbench, reached: Reached = lambda step: None) -> int:
@@ -178,5 +199,3 @@ def _refuse_at_the_door(source_name: str, data: bytes, max_bytes: int) -> None:
             next_step="Rename the file.",
             field="file",
         )
-
-

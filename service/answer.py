@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 
-from ingest.corpus import store
+from ingest.corpus.lookup import look_up as look_up_chunks
 from ingest.corpus.types import Principal
 from service.assemble import AnswerInProgress, cite
 from service.capacity.budget import TokenBudget
@@ -68,7 +68,9 @@ async def answer_question(question: Question, principal: Principal, parts: Parts
             async for statement in checked_statements(making, parts):
                 yield StatementPassed(statement, tuple(cite([statement], making.packed.evidence)))
             if not making.shown:
-                making.refusal = refuse("unsupported_answer" if making.statements else "insufficient_evidence", question.language)
+                making.refusal = refuse(
+                    "unsupported_answer" if making.statements else "insufficient_evidence", question.language
+                )
 
         if making.refusal is not None:
             yield Refused(making.refusal)
@@ -78,9 +80,11 @@ async def answer_question(question: Question, principal: Principal, parts: Parts
 def look_up(fused: Fused, principal: Principal, parts: Parts) -> tuple[RankedChunk, ...]:
     """The candidates that this principal may read now, with their texts, in the fused order."""
     with parts.database.reading() as session:
-        stored = store.look_up(session, principal, [one.chunk_id for one in fused.candidates])
+        stored = look_up_chunks(session, principal, [one.chunk_id for one in fused.candidates])
     return tuple(
-        RankedChunk(stored[one.chunk_id], one, one.score) for one in fused.candidates if one.chunk_id in stored
+        RankedChunk(stored[one.chunk_id], one, one.score)
+        for one in fused.candidates
+        if one.chunk_id in stored
     )
 
 

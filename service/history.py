@@ -9,9 +9,9 @@ from pydantic import TypeAdapter
 from sqlalchemy import Index, String, Text, insert, select
 from sqlalchemy.orm import Mapped, Session, mapped_column
 
-from ingest.corpus import store
 from ingest.corpus.clock import now_utc
 from ingest.corpus.errors import NotFound
+from ingest.corpus.lookup import readable_versions
 from ingest.corpus.tables import Base
 from ingest.corpus.types import Principal
 from service.cite import render
@@ -50,7 +50,9 @@ class AnswerRecord:
     user_id: str
     question: str
     collections: tuple[str, ...] | None
-    versions: dict[str, str]  # prompt, policy, model, embedder, reranker, judge, index generation, config hash, code
+    versions: dict[
+        str, str
+    ]  # prompt, policy, model, embedder, reranker, judge, index generation, config hash, code
     sampling: dict[str, float | int | str | None]  # effective values; empty where nothing is sampled
     input_tokens: int = 0
     output_tokens: int = 0
@@ -107,7 +109,7 @@ def get_answer(session: Session, principal: Principal, answer_id: str) -> Stored
     if answer is None:
         return StoredAnswer(None, record, row.created_at)
     cited = {(citation.document_id, citation.version) for citation in answer.citations}
-    readable = store.readable_versions(session, principal, cited)
+    readable = readable_versions(session, principal, cited)
     return StoredAnswer(withhold(answer, readable), record, row.created_at)
 
 
@@ -122,7 +124,12 @@ def withhold(answer: Answer, readable: set[tuple[str, int]]) -> Answer:
         return answer
     notice = WITHHELD["zh" if answer.language.startswith("zh") else "en"]
     statements = tuple(
-        replace(one, text=notice, citations=(), verdict=replace(one.verdict, spans=(), reason="source no longer available"))
+        replace(
+            one,
+            text=notice,
+            citations=(),
+            verdict=replace(one.verdict, spans=(), reason="source no longer available"),
+        )
         if gone & set(one.citations)
         else one
         for one in answer.statements

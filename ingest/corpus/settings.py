@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import Field, dataclass, field, fields
 from pathlib import Path
 from typing import Any, TypeVar
@@ -30,7 +30,13 @@ class CorpusSettings:
     max_upload_bytes: int = setting(50 * 1024 * 1024, "largest file that is accepted")
 
     def __post_init__(self) -> None:
-        for name in ("chunk_tokens", "read_timeout_seconds", "read_memory_mib", "max_pages", "max_upload_bytes"):
+        for name in (
+            "chunk_tokens",
+            "read_timeout_seconds",
+            "read_memory_mib",
+            "max_pages",
+            "max_upload_bytes",
+        ):
             require_positive(self, name)
 
     @property
@@ -51,7 +57,10 @@ def require_positive(settings: object, name: str) -> None:
     value = getattr(settings, name)
     if not value > 0:
         raise InvalidInput(
-            f"{variable(name)} is {value}.", why="It must be above 0.", next_step="Correct or unset it.", field=name
+            f"{variable(name)} is {value}.",
+            why="It must be above 0.",
+            next_step="Correct or unset it.",
+            field=name,
         )
 
 
@@ -87,7 +96,13 @@ def refuse_unknown(environ: Mapping[str, str], known: frozenset[str]) -> None:
 
 
 def _convert(one: Field[Any], raw: str) -> object:
-    converters = {"Path": Path, "str": str, "int": int, "float": float, "bool": _boolean}
+    converters: dict[str, Callable[[str], object]] = {
+        "Path": Path,
+        "str": str,
+        "int": int,
+        "float": float,
+        "bool": _boolean,
+    }
     try:
         return converters[str(one.type)](raw)
     except ValueError as error:
