@@ -1,0 +1,151 @@
+"""A drafted statement and the evidence to a verdict: grammar, exists, permitted, facts, support, in this order.
+
+Each citation is held against the passage that it cites and no other. What cannot be told counts as not supported.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+from ingest.sentences import sentence_spans
+from service.negation import is_negated
+from service.numbers import Fact, find_facts, is_stated, nearest_stated
+from service.overlap import content_words, coverage
+from service.plain import plain_text
+from service.seams import Judge, Support
+from service.types import DraftStatement, Evidence, Level, Span, Statement, Verdict
+
+SAME_SUBJECT = 0.6  # share of a statement's words from which a sentence counts as being about the same
+
+
+@dataclass(frozen=True, slots=True)
+class Premise:
+    """A cited passage with what it needs to be understood: title, section and table header, a line each."""
+
+    evidence: Evidence
+    text: str
+    lead: int  # code points before the passage itself
+
+    def span(self, support: Support) -> Span:
+        """The supporting stretch in the stored document, within the passage."""
+        chunk = self.evidence.stored.chunk
+        start, end = max(support.start - self.lead, 0), max(support.end - self.lead, 0)
+        return Span(self.evidence.marker, chunk.start + start, chunk.start + end)
+
+
+def check_statement(
+    draft: DraftStatement, evidence: Sequence[Evidence], permitted: Collection[int], judge: Judge
+) -> Statement:
+    """The statement as it may be shown, with its verdict.
+
+    Its text is inert (`plain_text`). Of several citations those stay that carry the statement alone or, where none
+    does, those that carry it together; the others are taken off it.
+
+    :param evidence: all that the answer may cite.
+    :param permitted: ids of the chunks that the reader may read now.
+    """
+    text = plain_text(draft.text)
+    refused = _before_reading(draft, text, {each.marker: each for each in evidence}, permitted)
+    if refused is not None:
+        return Statement(text, draft.citations, refused)
+    cited = {each.marker: each for each in evidence}
+    premises = [_premise(cited[marker]) for marker in draft.citations]
+    verdicts = [_against([premise], draft.text, judge) for premise in premises]
+    carrying = [n for n, verdict in enumerate(verdicts) if verdict.status == "supported"]
+    if carrying:
+        return _supported_by([premises[n] for n in carrying], [verdicts[n] for n in carrying], text)
+    if len(premises) == 1:
+        return Statement(text, draft.citations, verdicts[0])
+    needed = _needed_together(premises, draft.text, judge)
+    return Statement(
+        text, tuple(each.evidence.marker for each in needed), _against(needed, draft.text, judge)
+    )
+
+
+def _before_reading(
+    draft: DraftStatement, text: str, evidence: Mapping[str, Evidence], permitted: Collection[int]
+) -> Verdict | None:
+    if draft.malformed:
+        return _no("grammar", f"{', '.join(draft.malformed)} is no citation: one is written [C1].")
+    if not draft.citations:
+        return _no("grammar", "The statement carries no citation.")
+    if not any(sign.isalnum() for sign in text):
+        return _no("grammar", "The statement says nothing.")
+    unknown = [marker for marker in draft.citations if marker not in evidence]
+    if unknown:
+        return _no("exists", f"{', '.join(unknown)} does not exist; the evidence ends at C{len(evidence)}.")
+    closed = [marker for marker in draft.citations if evidence[marker].stored.id not in permitted]
+    if closed:
+        return _no("permitted", f"The source of {', '.join(closed)} is no longer available.")
+    return None
+
+
+def _against(premises: Sequence[Premise], claim: str, judge: Judge) -> Verdict:
+    """The verdict on the claim from these passages together."""
+    joined = "\n\n".join(premise.text for premise in premises)
+    markers = " and ".join(premise.evidence.marker for premise in premises)
+    wrong = _missing_fact(claim, joined, markers) or _contradiction(claim, joined, markers)
+    if wrong is not None:
+        return _no("facts", wrong)
+    found = judge.support(joined, claim)
+    if found.score is None or found.score < judge.threshold:
+        return Verdict(
+            "not_supported", "support", f"{markers} does not carry it. {found.reason}", found.score
+        )
+    spans = [premise.span(judge.support(premise.text, claim)) for premise in premises]
+    if len(premises) == 1:
+        spans = [premises[0].span(found)]
+    return Verdict("supported", "support", found.reason, found.score, tuple(spans))
+
+
+def _missing_fact(claim: str, premise: str, markers: str) -> str | None:
+    there = find_facts(premise)
+    for fact in find_facts(claim):
+        if not fact.incidental and not is_stated(fact, there):
+            return f"{fact.written} is not in {markers}{_instead(fact, there)}."
+    return None
+
+
+def _instead(fact: Fact, there: Sequence[Fact]) -> str:
+    nearest = nearest_stated(fact, there)
+    return f"; it has {nearest.written}" if nearest else ""
+
+
+def _contradiction(claim: str, premise: str, markers: str) -> str | None:
+    """The sentence on the same subject that denies where the claim does not, or the other way round."""
+    sentences = [premise[start:end] for start, end in sentence_spans(premise)]
+    weights = dict.fromkeys(content_words(claim), 1.0)
+    shares = [coverage(weights, content_words(sentence)) for sentence in sentences]
+    best = max(shares, default=0.0)
+    nearest = [sentence for sentence, share in zip(sentences, shares, strict=True) if share == best]
+    if best < SAME_SUBJECT or any(is_negated(sentence) == is_negated(claim) for sentence in nearest):
+        return None
+    return f"{markers} {'denies' if is_negated(nearest[0]) else 'does not deny'} what the statement says."
+
+
+def _needed_together(premises: Sequence[Premise], claim: str, judge: Judge) -> list[Premise]:
+    """The passages without those that the claim does not need."""
+    needed = list(premises)
+    for premise in premises:
+        rest = [each for each in needed if each is not premise]
+        if len(rest) > 1 and _against(rest, claim, judge).status == "supported":
+            needed = rest
+    return needed
+
+
+def _supported_by(premises: Sequence[Premise], verdicts: Sequence[Verdict], text: str) -> Statement:
+    best = max(verdicts, key=lambda verdict: verdict.score or 0.0)
+    spans = tuple(span for verdict in verdicts for span in verdict.spans)
+    markers = tuple(premise.evidence.marker for premise in premises)
+    return Statement(text, markers, Verdict("supported", "support", best.reason, best.score, spans))
+
+
+def _premise(evidence: Evidence) -> Premise:
+    stored, chunk = evidence.stored, evidence.stored.chunk
+    lead = "".join(f"{part}\n\n" for part in (stored.title, chunk.section, chunk.context) if part)
+    return Premise(evidence, lead + chunk.text, len(lead))
+
+
+def _no(level: Level, reason: str) -> Verdict:
+    return Verdict("not_supported", level, reason)
