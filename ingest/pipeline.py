@@ -45,15 +45,6 @@ class Workbench:
     embedder: Embedder
     settings: CorpusSettings
 
-    @property
-    def limits(self) -> ReadLimits:
-        return ReadLimits(
-            seconds=self.settings.read_timeout_seconds,
-            memory_bytes=self.settings.read_memory_mib * 2**20,
-            pages=self.settings.max_pages,
-            file_bytes=self.settings.max_upload_bytes,
-        )
-
 
 @dataclass(frozen=True, slots=True)
 class Submitted:
@@ -97,7 +88,7 @@ def ingest_document(
     :raises FingerprintMismatch: if the collection holds vectors of another embedder.
     """
     reached("reading")
-    document = read_file(pending.original, pending.source_name, bench.limits)
+    document = read_file(pending.original, pending.source_name, limits_of(bench.settings))
 
     reached("splitting")
     chunks, texts = split_to_embed(document, bench.embedder, bench.settings.chunk_tokens)
@@ -165,6 +156,16 @@ def work_off_all(bench: Workbench, reached: Reached = lambda step: None) -> int:
             return done
         work_off(bench, job, reached)
         done += 1
+
+
+def limits_of(settings: CorpusSettings) -> ReadLimits:
+    """What reading one file may cost."""
+    return ReadLimits(
+        seconds=settings.read_timeout_seconds,
+        memory_bytes=settings.read_memory_mib * 2**20,
+        pages=settings.max_pages,
+        file_bytes=settings.max_upload_bytes,
+    )
 
 
 def split_to_embed(
