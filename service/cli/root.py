@@ -1,0 +1,83 @@
+"""Finds the command that was called, and ends every failure in plain words and an exit code.
+
+0: done. 1: something failed. 2: the call or its input cannot be right. A command's module is loaded when it
+is called: `citeward version` need not wait for a database library, nor `citeward users` for a web server.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+import typer
+from typer.core import TyperGroup
+from typer.main import get_group
+
+from ingest.corpus.errors import CitewardError, InvalidInput
+from service.cli.show import show_error
+
+if TYPE_CHECKING:
+    Command = Any  # typer keeps the class of commands to itself
+
+FAILED, WRONG_USE = 1, 2
+# Command -> the module of this package whose `app` holds it, in the order of use.
+MODULES = {
+    "init": "init",
+    "serve": "serve",
+    "models": "models",
+    "collections": "collections",
+    "ingest": "ingest",
+    "documents": "documents",
+    "ask": "ask",
+    "search": "ask",
+    "users": "people",
+    "groups": "people",
+    "keys": "people",
+    "reindex": "ingest",
+    "read": "read",
+    "eval": "evaluate",
+    "settings": "about",
+    "version": "about",
+}
+
+
+class Commands(TyperGroup):
+    """The commands above."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        del ctx  # the same everywhere
+        return list(MODULES)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Command | None:
+        if cmd_name not in MODULES:
+            return None
+        holder = import_module(f"service.cli.{MODULES[cmd_name]}")
+        return get_group(holder.app).get_command(ctx, cmd_name)
+
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except CitewardError as error:
+            show_error(error)
+            raise typer.Exit(WRONG_USE if isinstance(error, InvalidInput) else FAILED) from None
+
+
+app = typer.Typer(
+    cls=Commands,
+    no_args_is_help=True,
+    pretty_exceptions_show_locals=False,  # they may hold documents and keys
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+@app.callback()
+def citeward() -> None:
+    """Answers over a company's own documents, in Chinese and English, every citation checked.
+
+    Commands work on the data folder CITEWARD_HOME of this machine, whether the service runs or not. They end with
+    0, with 1 if something failed, or with 2 if the call or its input cannot be right.
+    """
+
+
+def main() -> None:
+    app(prog_name="citeward")
