@@ -1,7 +1,7 @@
 """Work that waits for a worker: one job a document version, claimed under a lease, tried a few times.
 
-A worker that dies lets its lease run out. One that lives on after that has lost its job: what it says of the job
-is not heard, because the attempt that it speaks of is over.
+A worker that dies lets its lease run out. One that lives on after that has lost its job: what it says of the
+job is not heard, because the attempt that it speaks of is over.
 """
 
 from __future__ import annotations

@@ -25,7 +25,8 @@ PREFIX_LENGTH = 12  # characters; finds the row, is no secret
 SECRET_BYTES = 32  # random; 43 characters
 SHORTEST_KEY_SECRET = 16  # bytes of what keys are hashed with
 CREDENTIAL = re.compile(rf"cw_([{ALPHABET}]{{{PREFIX_LENGTH}}})_([A-Za-z0-9_-]{{43}})")
-UNKNOWN = "0" * PREFIX_LENGTH  # a prefix that no key has
+NO_PREFIX = "0" * PREFIX_LENGTH  # of no key: the alphabet has no 0
+NO_HASH = "-" * 64  # of no secret, as long as a real one
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,7 +182,10 @@ def create_key(session: Session, key_secret: bytes, tenant_id: str, user_id: str
     """
     if len(name) > 100 or not name.isprintable():
         raise InvalidInput(
-            f"The name {name[:60]!r} cannot be used.", next_step="Use 100 characters.", field="name"
+            f"The name {name[:60]!r} cannot be used.",
+            why="It must have at most 100 characters and no control characters.",
+            next_step="Choose another.",
+            field="name",
         )
     _require_there(session, UserRow, tenant_id, user_id, "user")
     secret = secrets.token_urlsafe(SECRET_BYTES)
@@ -228,15 +232,15 @@ def revoke_key(session: Session, tenant_id: str, prefix: str) -> None:
 def authenticate(session: Session, key_secret: bytes, credential: str) -> Principal:
     """Who shows this key, with his role and groups of this moment.
 
-    A malformed, unknown, revoked or wrong key costs the same look-up, hash and comparison and gives the same error.
+    A malformed, unknown, revoked or wrong key costs the same look-up, hash and comparison.
 
-    :raises Unauthenticated: for each of them.
+    :raises Unauthenticated: for each of them, in the same words.
     """
     match = CREDENTIAL.fullmatch(credential)
-    prefix, secret = match.groups() if match else (UNKNOWN, "")
+    prefix, secret = match.groups() if match else (NO_PREFIX, "")
     shown = hash_secret(key_secret, secret)
     row = session.execute(_keys_in_force().where(ApiKeyRow.prefix == prefix)).one_or_none()
-    if not hmac.compare_digest(shown, row.secret_hash if row else UNKNOWN) or row is None:
+    if not hmac.compare_digest(shown, row.secret_hash if row else NO_HASH) or row is None:
         raise Unauthenticated("The key is not valid.", next_step="Use a key that an admin has made for you.")
     return _principal(session, row.tenant_id, row.user_id, row.role)
 

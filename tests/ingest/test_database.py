@@ -1,0 +1,143 @@
+"""Transactions, snapshots and migrations, on both databases."""
+
+from __future__ import annotations
+
+import stat
+import threading
+from itertools import chain
+from pathlib import Path
+
+import pytest
+from alembic.autogenerate import compare_metadata
+from alembic.migration import MigrationContext
+from sqlalchemy import text
+from sqlalchemy.exc import DBAPIError
+
+import service.history  # its table is part of the metadata  # noqa: F401
+from ingest.corpus.database import Database, in_batches, open_database
+from ingest.corpus.errors import Conflict, InvalidInput, Unavailable
+from ingest.corpus.people import create_tenant, list_tenants
+from ingest.corpus.tables import Base
+from service.migrate import migrate, require_current_schema, schema_is_current
+
+
+def test_migrations_make_exactly_the_tables_of_the_code(database: Database) -> None:
+    with database.reading() as session:
+        assert compare_metadata(MigrationContext.configure(session.connection()), Base.metadata) == []
+
+
+def test_migrating_twice_changes_nothing(database: Database) -> None:
+    with database.writing() as session:
+        create_tenant(session, "acme")
+    migrate(database)
+    require_current_schema(database)
+    with database.reading() as session:
+        assert list_tenants(session) == ("acme",)
+
+
+def test_an_empty_database_is_not_current_until_it_is_migrated(tmp_path: Path) -> None:
+    database = open_database(f"sqlite:///{tmp_path}/100%/new.sqlite3")
+    assert not schema_is_current(database)
+    with pytest.raises(Conflict, match="citeward init"):
+        require_current_schema(database)
+    migrate(database)
+    assert schema_is_current(database)
+    database.close()
+
+
+def test_tables_of_a_newer_version_are_refused(database: Database) -> None:
+    with database.writing() as session:
+        session.execute(text("UPDATE alembic_version SET version_num = '9999'"))
+    for step in (schema_is_current, migrate):
+        with pytest.raises(Conflict, match="9999"):
+            step(database)
+
+
+def test_only_one_of_two_services_that_start_together_migrates(tmp_path: Path) -> None:
+    databases = [open_database(f"sqlite:///{tmp_path}/citeward.sqlite3") for _ in range(2)]
+    threads = [threading.Thread(target=migrate, args=(database,)) for database in databases]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert all(map(schema_is_current, databases))
+    for database in databases:
+        database.close()
+
+
+def test_a_writing_block_that_raises_leaves_nothing(database: Database) -> None:
+    def create_and_fail() -> None:
+        with database.writing() as session:
+            create_tenant(session, "acme")
+            raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        create_and_fail()
+    with database.reading() as session:
+        assert list_tenants(session) == ()
+
+
+def test_a_reading_block_sees_one_moment(database: Database) -> None:
+    with database.reading() as before:
+        assert list_tenants(before) == ()
+        with database.writing() as session:
+            create_tenant(session, "acme")
+        assert list_tenants(before) == ()
+    with database.reading() as after:
+        assert list_tenants(after) == ("acme",)
+
+
+def test_a_reading_block_cannot_write(database: Database) -> None:
+    with pytest.raises((DBAPIError, Unavailable)), database.reading() as session:
+        create_tenant(session, "acme")
+    with database.writing() as session:
+        create_tenant(session, "acme")  # the same connection writes again
+
+
+def test_readers_go_on_while_a_writer_holds_the_database(database: Database) -> None:
+    with database.writing() as writer:
+        create_tenant(writer, "acme")
+        with database.reading() as reader:
+            assert list_tenants(reader) == ()
+
+
+def test_a_second_writer_gives_up_after_its_wait(tmp_path: Path) -> None:
+    database = open_database(f"sqlite:///{tmp_path}/a.sqlite3", wait_seconds=0.05)
+    migrate(database)
+    with database.writing(), pytest.raises(Unavailable), database.writing():
+        pass
+    with database.writing() as session:
+        create_tenant(session, "acme")
+    database.close()
+
+
+def test_breaking_a_reference_is_a_conflict(database: Database) -> None:
+    with pytest.raises(Conflict), database.writing() as session:
+        session.execute(text("INSERT INTO groups VALUES ('nowhere', 'hr', 'now')"))
+
+
+def test_a_database_that_cannot_be_reached_is_unavailable(tmp_path: Path) -> None:
+    database = open_database(f"postgresql://citeward:secret@/none?host={tmp_path}")
+    with pytest.raises(Unavailable) as caught, database.reading():
+        pass
+    assert "secret" not in str(caught.value)
+    database.close()
+
+
+def test_the_file_is_for_its_owner_alone(sqlite_template: Path) -> None:
+    assert stat.S_IMODE(sqlite_template.stat().st_mode) == 0o600
+
+
+@pytest.mark.parametrize(
+    "url", ["sqlite://", "sqlite:///:memory:", "mysql://u:pa55word@host/x", "pa55word", ""]
+)
+def test_a_url_of_another_kind_is_refused_without_showing_it(url: str) -> None:
+    with pytest.raises(InvalidInput) as caught:
+        open_database(url)
+    assert "pa55word" not in str(caught.value)
+
+
+def test_ids_come_in_batches_without_repeats() -> None:
+    batches = list(in_batches([*range(1200), 5, 7]))
+    assert [len(batch) for batch in batches] == [500, 500, 200]
+    assert sorted(chain(*batches)) == list(range(1200))
