@@ -1,6 +1,6 @@
-"""A drafted statement and the evidence to a verdict: grammar, exists, permitted, facts, support, in this order.
+"""A drafted statement and the evidence to a verdict: grammar, exists, permitted, facts, support, in order.
 
-Each citation is held against the passage that it cites and no other. What cannot be told counts as not supported.
+Each citation is held against the passage that it cites and no other. What cannot be told is not supported.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ def check_statement(
 ) -> Statement:
     """The statement as it may be shown, with its verdict.
 
-    Its text is inert (`plain_text`). Of several citations those stay that carry the statement alone or, where none
-    does, those that carry it together; the others are taken off it.
+    Its text is inert (`plain_text`). Of several citations those stay that carry the statement alone or, where
+    none does, those that carry it together; the others are taken off it.
 
     :param evidence: all that the answer may cite.
     :param permitted: ids of the chunks that the reader may read now.

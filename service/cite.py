@@ -17,8 +17,8 @@ Knows nothing of evidence: whether C7 exists is for `check` to say.
 | `[ID:7]` `[doc 2]` `[^1]` `[Summary of …]` `【3†…】` | reported: a citation of some other system |
 | `国发[2024]15号` `[1, 2, 3]` `[1]` `xref 1` `(ID: 2)` `C1` | prose: stays byte for byte |
 
-A citation belongs to the sentence that it stands in or follows, also when it follows the full stop; at the head of a
-line that goes on, to the sentence after it. Reported forms stay in the text. Every step takes linear time.
+A citation belongs to the sentence that it stands in or follows, also when it follows the full stop; at the
+head of a line that goes on, to the sentence after it. Reported forms stay in the text. All takes linear time.
 """
 
 from __future__ import annotations
@@ -51,7 +51,10 @@ LOOKS_CITED = re.compile(
     rf"|(?P<unopened>(?<![A-Za-z0-9_-])[{LETTER_C}]\d{{1,9}}\s?{CLOSING})"
     rf"|(?P<other_brackets>[(（{{<‹《]\s?C\d{{1,9}}(?:\s?[,，、;；–-]\s?C?\d{{1,9}}){{0,31}}\s?[)）}}>›》])"
 )
-FOREIGN = r"(?:id|citation|cite|source|src|doc|document|ref|reference|chunk|evidence|passage|来源|引用|文档|文献|证据|资料)"
+FOREIGN = (
+    "(?:id|citation|cite|source|src|doc|document|ref|reference|chunk|evidence|passage|"
+    "来源|引用|文档|文献|证据|资料)"
+)
 NEAR = re.compile(
     r"(?P<numbered>(?<![a-z0-9_])(?<![a-z0-9][-/.])c[\s_#:.–-]?\d)"  # wherever in the bracket
     r"|^c(?:[nx?]|[一二三四五六七八九十]{1,3})?$"
@@ -64,7 +67,7 @@ STANDS_ON_ITS_OWN_LINE = re.compile(r"#{1,6} |\||[-*+•] |\d{1,3}[.)、] ?")
 
 
 def parse_draft(text: str) -> tuple[DraftStatement, ...]:
-    """The statements of a draft in order, each with its markers in order, once each, and what only looks like one.
+    """The statements of a draft in order, each with its markers once each, and with what only looks like one.
 
     A statement's text is a slice of the draft without its citations. A draft that holds nothing but citations
     states nothing.
@@ -85,7 +88,7 @@ def parse_draft(text: str) -> tuple[DraftStatement, ...]:
 
 
 def render(statements: Sequence[DraftStatement | Statement], include_citations: bool = True) -> str:
-    """The answer's text: a marker stands before the full stop, and statements that have none stand on their own line.
+    """The answer's text: a marker stands before the full stop; a statement without one has a line of its own.
 
     What looks like a citation within a statement's text is shown as ‹C9›: only we write markers.
     """
@@ -95,7 +98,7 @@ def render(statements: Sequence[DraftStatement | Statement], include_citations: 
 
 
 def without_forged_markers(text: str) -> str:
-    """The text with what reads as one of our markers shown as ‹C9›, which neither a page nor this grammar follows."""
+    """The text with what reads as one of our markers shown as ‹C9›, which no page and no grammar follows."""
     return LOOKS_CITED.sub(
         lambda found: _defused(found.group()) if _is_forged(found) else found.group(), text
     )
@@ -150,7 +153,7 @@ def _near(found: re.Match[str]) -> re.Match[str] | None:
 
 
 def _folded(content: str) -> str:
-    """Lower case, compatibility forms resolved, invisible signs gone, Cyrillic es as the Latin letter it looks like."""
+    """Lower case, compatibility forms resolved, unseen signs gone, Cyrillic es as a Latin c."""
     visible = "".join(sign for sign in content if unicodedata.category(sign) != "Cf")
     return unicodedata.normalize("NFKC", visible).casefold().replace("с", "c").strip()
 

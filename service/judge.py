@@ -1,8 +1,8 @@
 """Does a passage carry a statement? A judge by words and meaning, explainable and without a model of its own.
 
-Whole sentences of the passage are supported outright. Else the score is the share of the statement's words and
-character triples that the best stretch of up to three adjacent sentences holds, and how near the two are in meaning.
-It knows no logic: numbers and negation are checked before it is asked.
+Whole sentences of the passage are supported outright. Else the score is made of the share of the statement's
+words and character triples that the best stretch of up to three adjacent sentences holds, and of how near
+the two are in meaning. It knows no logic: numbers and negation are checked before it is asked.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class LexicalSemanticJudge:
             scores[chosen],
             start,
             end,
-            f"The nearest sentences hold {shared[best[chosen]]:.0%} of its words and are {likeness[chosen]:.2f} near in meaning.",
+            f"The nearest sentences share {shared[best[chosen]]:.0%}, likeness {likeness[chosen]:.2f}.",
         )
 
     def _likeness(self, claim: str, texts: Sequence[str]) -> list[float]:
@@ -61,7 +61,7 @@ class LexicalSemanticJudge:
 
 
 def _quoted_span(premise: str, claim: str, spans: Sequence[Span]) -> Span | None:
-    """Where the last sentence of the claim stands, if every one of them is a whole sentence of the premise."""
+    """Where the claim's last sentence stands, if each of them is a whole sentence of the premise."""
     stands_at = {_bare(premise[start:end]): (start, end) for start, end in spans}
     found = [stands_at.get(_bare(claim[start:end])) for start, end in sentence_spans(claim)]
     return found[-1] if found and None not in found else None

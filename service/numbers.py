@@ -1,7 +1,7 @@
-"""Numbers, dates, times and identifiers in Chinese and English text, in a form in which equal things are equal.
+"""Numbers, dates, times and identifiers in Chinese and English, in a form in which equal things are equal.
 
-`３，０００元`, `3000元` and `三千元` are one fact; so are `2024年3月5日`, `2024-03-05` and `March 5, 2024`, or `1.5 km` and
-`1500 米`. Currencies are kept apart.
+`３，０００元`, `3000元` and `三千元` are one fact; so are `2024年3月5日`, `2024-03-05` and `March 5, 2024`,
+or `1.5 km` and `1500 米`. Currencies are kept apart.
 """
 
 from __future__ import annotations
@@ -143,7 +143,7 @@ OTHER_UNIT = _longest_first(unit for unit in UNITS if not _ends_in_latin(unit))
 UNIT = rf"(?:{OTHER_UNIT}|(?:{LATIN_UNIT})(?![a-z0-9]))"
 SIGN = _longest_first(CURRENCY_SIGNS)
 DIGITS = r"(?:\d{1,3}(?:,\d{3})+(?!\d)(?:\.\d+)?|\d+(?:\.\d+)?)"
-SCALE = r"(?:(?:百|千|十|万|萬)?[万萬亿億]|[十百千]|(?:thousand|million|billion|trillion|mn|bn)(?![a-z])|k(?![a-z]))"
+SCALE = r"(?:[十百千万萬]?[万萬亿億]|[十百千]|(?:thousand|million|billion|trillion|mn|bn|k)(?![a-z]))"
 RANGE = r"\s?(?:[-–—~至到]|to\b|and\b)\s?"
 # In "5-10 days" the 5 has the unit and the scale of the 10.
 AFTER_DIGITS = (
@@ -287,7 +287,8 @@ READERS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], Found | None]], 
         ),
         (rf"百分之 ?(?P<number>\d+(?:\.\d+)?|{ZH}{{1,8}})", _percent),
         (
-            rf"(?P<sign>(?:{SIGN}) ?)?(?P<minus>(?<![\w\0)%])[-−])?(?<![\d.])(?P<digits>{DIGITS}){AFTER_DIGITS}",
+            rf"(?P<sign>(?:{SIGN}) ?)?(?P<minus>(?<![\w\0)%])[-−])?"
+            rf"(?<![\d.])(?P<digits>{DIGITS}){AFTER_DIGITS}",
             _digits,
         ),
         (rf"(?P<ordinal>第)?(?P<numeral>{ZH}{{1,16}})(?P<unit>{OTHER_UNIT})?", _chinese),

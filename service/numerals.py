@@ -10,20 +10,12 @@ ONES = (
     "seventeen eighteen nineteen"
 )
 ENGLISH_ONES = {word: value for value, word in enumerate(ONES.split())}
-ENGLISH_TENS = {
-    word: 10 * value
-    for value, word in enumerate("twenty thirty forty fifty sixty seventy eighty ninety".split(), 2)
-}
-ENGLISH_ORDINALS = {
-    word: value
-    for value, word in enumerate(
-        "first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth".split(), 1
-    )
-}
-ENGLISH_SCALES = {
-    "hundred": 100, "thousand": 10**3, "k": 10**3, "million": 10**6, "mn": 10**6, "billion": 10**9, "bn": 10**9,
-    "trillion": 10**12,
-}  # fmt: skip
+TENS = "twenty thirty forty fifty sixty seventy eighty ninety"
+ENGLISH_TENS = {word: 10 * value for value, word in enumerate(TENS.split(), 2)}
+NTH = "first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth"
+ENGLISH_ORDINALS = {word: value for value, word in enumerate(NTH.split(), 1)}
+ENGLISH_SCALES = {"hundred": 100, "thousand": 10**3, "million": 10**6, "billion": 10**9, "trillion": 10**12}
+ENGLISH_SCALES |= {"k": 10**3, "mn": 10**6, "bn": 10**9}
 CHINESE_DIGITS = {sign: value for value, sign in enumerate("零一二三四五六七八九")} | {
     "〇": 0,
     "两": 2,

@@ -1,7 +1,7 @@
-"""Text of documents and models as inert plain text: nothing in it is a link, an image, markup or one of our markers.
+"""Text of documents and models as inert plain text: no link, no image, no markup, none of our markers.
 
-A reader's page escapes what it shows; other clients may render Markdown, so what could fetch or point anywhere goes
-here: link targets and images are dropped, their words stay; a `<` that opens markup is shown as ‹; characters that
+Our pages escape what they show; other clients may render Markdown, so what could fetch or point elsewhere
+goes: link targets and images are dropped, words stay; a `<` that opens markup is shown as ‹; characters that
 cannot be seen or that turn the reading direction are dropped. What is left is unchanged.
 """
 
@@ -18,7 +18,7 @@ LINK_CUT_OFF = re.compile(
 )
 REFERENCE = re.compile(r"^ {0,3}\[[^\[\]\n]{1,400}\]:[ \t]*\S{1,2000}", re.MULTILINE)
 MARKUP = re.compile(r"<(?=[A-Za-z/!?|])")
-# Zero-width space and word joiners, bidirectional controls, soft hyphen, tags, interlinear signs; not U+200D of emoji.
+# Zero-width space, word joiners, bidirectional controls, soft hyphen, tags; not the joiner of emoji.
 UNSEEN = re.compile(
     "[\u00ad\u061c\u180e\u200b\u200c\u200e\u200f\u202a-\u202e\u2060-\u2064\u2066-\u206f\ufeff\ufff9-\ufffb"
     "\U000e0000-\U000e007f\x00-\x08\x0b\x0c\x0e-\x1f\x7f]"

@@ -1,4 +1,4 @@
-"""Is there enough evidence to answer at all? Decided before anything is generated, from what the searches said."""
+"""Is there enough evidence to answer at all? Decided before generating, from what the searches said."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ LEAST_COVERAGE = 0.2  # share of the question's words in the evidence
 
 
 def find_insufficiency(question: Question, fused: Fused, packed: Packed) -> RefusalCode | None:
-    """`no_evidence` without a passage, `insufficient_evidence` where none is near in words or in meaning, else none."""
+    """`no_evidence` without a passage, `insufficient_evidence` where none is near in words or in meaning."""
     if not fused.candidates or not packed.evidence:
         return "no_evidence"
     nearest = max(each.ranked.candidate.meaning for each in packed.evidence)
