@@ -86,7 +86,8 @@ def ingest(
     place = _open_place(here, tenant, collection, access_list(allow, deny), create)
     with progress() as watch:
         taken = [_take_in_shown(place, file, at, len(files), watch, as_json) for at, file in enumerate(files)]
-    counts = Counter(one.state for one in taken)
+    counts = Counter({"ready": 0, "unchanged": 0, "failed": 0})
+    counts.update(one.state for one in taken)
     if as_json:
         show_json({"rows": taken, "summary": counts})
     say(f"{counts['ready']} ready, {counts['unchanged']} unchanged, {counts['failed']} failed.")

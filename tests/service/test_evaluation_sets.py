@@ -1,0 +1,107 @@
+"""Sets are read in both layouts, and their slices are those that figures are reported for."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+import pytest
+
+from ingest.corpus.errors import InvalidInput
+from service.evaluation.sets import Slice, read_set
+
+DOCUMENTS = (
+    {"doc_id": "d-en", "title": "Leave", "text": "Annual leave is 25 days.", "lang": "en"},
+    {"doc_id": "d-zh", "title": "年假", "text": "年假为25天。", "lang": "zh"},
+)
+QUESTIONS = (
+    {"query_id": "q-en", "question": "How long is annual leave?", "lang": "en"},
+    {"query_id": "q-zh", "question": "年假有几天？", "lang": "zh"},
+    {"query_id": "q-none", "question": "Who owns the moon?", "lang": "en"},
+)
+QRELS = (
+    ("q-en", "d-en", 2),
+    ("q-en", "d-zh", 1),
+    ("q-zh", "d-zh", 2),
+    ("q-zh", "d-en", 1),
+    ("q-none", "d-en", 0),
+)
+
+
+def write_rows(path: Path, rows: Iterable[Mapping[str, str]]) -> None:
+    path.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), encoding="utf-8")
+
+
+def write_qrels(path: Path, lines: Iterable[tuple[str, str, int]]) -> None:
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(
+        "query_id\tdoc_id\trelevance\n" + "".join(f"{q}\t{d}\t{r}\n" for q, d, r in lines), "utf-8"
+    )
+
+
+def write_set(folder: Path) -> Path:
+    folder.mkdir()
+    write_rows(folder / "corpus.jsonl", DOCUMENTS)
+    write_rows(folder / "queries.jsonl", QUESTIONS)
+    write_qrels(folder / "qrels.tsv", QRELS)
+    return folder
+
+
+def slices_of(folder: Path) -> dict[str, Slice]:
+    return {one.name: one for one in read_set(folder).slices}
+
+
+def test_a_slice_is_the_language_of_the_questions_over_all_documents(tmp_path: Path) -> None:
+    found = slices_of(write_set(tmp_path / "leave"))
+    assert set(found) == {"en", "zh"}
+    assert [one.id for one in found["zh"].documents] == ["d-en", "d-zh"]
+    assert found["zh"].relevant == {"q-zh": frozenset({"d-zh", "d-en"})}
+
+
+def test_questions_without_a_relevant_document_are_counted_and_left_out(tmp_path: Path) -> None:
+    english = slices_of(write_set(tmp_path / "leave"))["en"]
+    assert [one.id for one in english.questions] == ["q-en"]
+    assert english.without_qrels == 1
+
+
+def test_translations_are_also_asked_across_languages_with_one_language_indexed(tmp_path: Path) -> None:
+    across = slices_of(write_set(tmp_path / "xquad"))["zh-en"]
+    assert [one.id for one in across.documents] == ["d-en"]
+    assert across.relevant == {"q-zh": frozenset({"d-en"})}
+
+
+def test_policy_questions_are_slices_of_their_own_beside_the_records(tmp_path: Path) -> None:
+    folder = write_set(tmp_path / "enterprise")
+    write_rows(folder / "policy_queries.jsonl", QUESTIONS[:2])
+    write_qrels(folder / "policy_qrels.tsv", QRELS)
+    found = slices_of(folder)
+    assert set(found) == {"records", "policy-en", "policy-zh"}
+    assert len(found["records"].questions) == 2
+
+
+def test_a_beir_folder_works_without_languages(tmp_path: Path) -> None:
+    folder = tmp_path / "beir"
+    folder.mkdir()
+    with gzip.open(folder / "corpus.jsonl.gz", "wt", encoding="utf-8") as file:
+        file.write(json.dumps({"_id": "d1", "title": "", "text": "年假为25天，病假另计。"}) + "\n")
+    write_rows(folder / "queries.jsonl", [{"_id": "q1", "text": "年假有几天？"}])
+    write_qrels(folder / "qrels" / "test.tsv", [("q1", "d1", 1)])
+    found = slices_of(folder)["zh"]
+    assert found.relevant == {"q1": frozenset({"d1"})}
+    assert found.documents[0].language == "zh"
+
+
+def test_a_folder_that_is_no_set_is_refused_with_what_a_set_is(tmp_path: Path) -> None:
+    with pytest.raises(InvalidInput, match=r"no corpus\.jsonl .* A set is corpus\.jsonl"):
+        read_set(tmp_path)
+
+
+@pytest.mark.parametrize("line", ["{", "[]", '{"doc_id": "d"}', '{"text": "no id"}'])
+def test_a_line_that_cannot_be_used_is_named(tmp_path: Path, line: str) -> None:
+    folder = write_set(tmp_path / "leave")
+    with (folder / "corpus.jsonl").open("a", encoding="utf-8") as file:
+        file.write(line + "\n")
+    with pytest.raises(InvalidInput, match=r"Line 3 of .*corpus\.jsonl"):
+        read_set(folder)
