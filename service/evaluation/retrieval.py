@@ -1,0 +1,208 @@
+"""How well documents are found: sets go into a scratch installation and are asked for as the service does it.
+
+Nothing of retrieval is written a second time here: chunks come from `split_to_embed`, indexes from a
+database, candidates from `retrieve`, and the two halves are read off the candidates' own ranks.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from ingest.corpus import collections, lookup, people, store
+from ingest.corpus.database import Session, open_database
+from ingest.corpus.seams import Embedder
+from ingest.corpus.types import Document, Principal
+from ingest.pipeline import split_to_embed
+from ingest.read.text import read_text
+from service.bootstrap import open_parts
+from service.evaluation.cached import CachedEmbedder
+from service.evaluation.measures import Figures, measure
+from service.evaluation.sets import RetrievalSet, SetDocument, SetQuestion, Slice
+from service.migrate import migrate
+from service.parts import Parts
+from service.retrieve import retrieve
+from service.settings import ServiceSettings
+from service.types import Candidate, Question
+
+TENANT = "evaluation"
+ASKER = Principal(TENANT, "evaluator", role="admin")  # may read everything
+VECTORS = Path("cache", "eval")  # below the data folder
+Watch = Callable[[str, int, int], None]  # told what is being done, how many are done, of how many
+
+
+@dataclass(frozen=True, slots=True)
+class RetrievalRow:
+    """Figures of one slice: of the two searches alone, and of both fused."""
+
+    set: str
+    slice: str
+    documents: int
+    queries: int  # that the figures are means over
+    without_qrels: int  # left out
+    words: Figures
+    meaning: Figures
+    hybrid: Figures
+
+
+@dataclass(frozen=True, slots=True)
+class Indexed:
+    """Documents of a slice in a collection of their own."""
+
+    collection_id: str
+    document_of: Mapping[int, str]  # chunk id -> the set's id of its document
+
+
+@dataclass(frozen=True, slots=True)
+class Rankings:
+    """Document ids for each question id, each document in the place of its best chunk."""
+
+    words: dict[str, Sequence[str]]
+    meaning: dict[str, Sequence[str]]
+    hybrid: dict[str, Sequence[str]]
+
+
+def evaluate_retrieval(
+    sets: Sequence[RetrievalSet],
+    settings: ServiceSettings,
+    embedder: Embedder,
+    watch: Watch,
+) -> tuple[tuple[RetrievalRow, ...], dict[str, str]]:
+    """A row for each slice, in order, and the versions that made them.
+
+    Vectors are kept in the data folder, so that a second run only searches.
+
+    :raises Unavailable: if pytrec_eval is not installed.
+    """
+    cached = CachedEmbedder(embedder, settings.corpus.home / VECTORS)
+    with scratch_installation(settings, cached) as parts:
+        rows = tuple(row for one in sets for row in _rows(one, parts, cached, watch))
+        return rows, parts.versions()
+
+
+@contextmanager
+def scratch_installation(settings: ServiceSettings, embedder: Embedder) -> Iterator[Parts]:
+    """The service's parts over an empty database that is gone afterwards."""
+    with TemporaryDirectory(prefix="citeward-eval-") as folder:
+        corpus = replace(settings.corpus, home=Path(folder), database_url="")
+        database = open_database(corpus.sqlalchemy_url)
+        migrate(database)
+        with database.writing() as session:
+            people.create_tenant(session, TENANT)
+        database.close()
+        parts = open_parts(replace(settings, corpus=corpus), embedder)
+        try:
+            yield parts
+        finally:
+            parts.database.close()
+
+
+def _rows(one: RetrievalSet, parts: Parts, cached: CachedEmbedder, watch: Watch) -> Iterator[RetrievalRow]:
+    indexed: dict[tuple[SetDocument, ...], Indexed] = {}
+    for part in one.slices:
+        label = f"{one.name} {part.name}"
+        if part.documents not in indexed:
+            indexed[part.documents] = _index(label, part.documents, parts, cached, watch)
+        rankings = _ask(label, part, indexed[part.documents], parts, cached, watch)
+        yield RetrievalRow(
+            one.name,
+            part.name,
+            len(part.documents),
+            len(part.questions),
+            part.without_qrels,
+            words=measure(rankings.words, part.relevant),
+            meaning=measure(rankings.meaning, part.relevant),
+            hybrid=measure(rankings.hybrid, part.relevant),
+        )
+
+
+# --- ingesting ---------------------------------------------------------------------------------
+
+
+def _index(
+    label: str, documents: Sequence[SetDocument], parts: Parts, cached: CachedEmbedder, watch: Watch
+) -> Indexed:
+    collection_id = hashlib.sha256(label.encode()).hexdigest()[:16]
+    read = {one.id: as_document(one) for one in documents}
+    chunk_tokens = parts.settings.corpus.chunk_tokens
+    texts = [text for one in read.values() for text in split_to_embed(one, cached, chunk_tokens)[1]]
+    cached.remember_passages(texts, _counter(watch, f"{label}: passages embedded", len(texts)))
+    with parts.database.writing() as session:
+        collections.create_collection(session, TENANT, collection_id, label)
+        kept = {_keep(session, collection_id, one, read[one], parts, cached): one for one in read}
+    with parts.database.reading() as session:
+        chunks = lookup.indexed_chunks(session, TENANT, collection_id)
+        return Indexed(collection_id, {chunk.chunk_id: kept[chunk.document_id] for chunk in chunks})
+
+
+def as_document(one: SetDocument) -> Document:
+    """As reading a text file of the document gives it, under the title that the set says.
+
+    :raises Unreadable: if it holds no text.
+    """
+    return replace(read_text(one.text.encode(), one.id), title=one.title)
+
+
+def _keep(
+    session: Session, collection_id: str, name: str, document: Document, parts: Parts, cached: CachedEmbedder
+) -> str:
+    """The stored document's id."""
+    chunks, texts = split_to_embed(document, cached, parts.settings.corpus.chunk_tokens)
+    original = document.text.encode()
+    added = store.add_version(
+        session, TENANT, collection_id, name, original, hashlib.sha256(original).hexdigest()
+    )
+    vectors = cached.embed_passages(texts)
+    store.keep_version(
+        session, added.document_id, added.version, document, chunks, vectors, cached.fingerprint
+    )
+    return added.document_id
+
+
+# --- asking ------------------------------------------------------------------------------------
+
+
+def _ask(
+    label: str, part: Slice, indexed: Indexed, parts: Parts, cached: CachedEmbedder, watch: Watch
+) -> Rankings:
+    rankings = Rankings({}, {}, {})
+    texts = [one.text for one in part.questions]
+    cached.remember_queries(texts, _counter(watch, f"{label}: questions embedded", len(texts)))
+    for done, one in enumerate(part.questions, start=1):
+        fused, _ = retrieve(_question(one, indexed.collection_id), ASKER, parts)
+        found = fused.candidates
+        rankings.hybrid[one.id] = _documents(found, indexed)
+        rankings.words[one.id] = _documents(_by_rank(found, lambda c: c.words_rank), indexed)
+        rankings.meaning[one.id] = _documents(_by_rank(found, lambda c: c.meaning_rank), indexed)
+        watch(f"{label}: questions asked", done, len(part.questions))
+    return rankings
+
+
+def _question(one: SetQuestion, collection_id: str) -> Question:
+    language = "zh" if one.language.startswith("zh") else "en"
+    return Question(one.text, language, collections=(collection_id,))
+
+
+def _by_rank(found: Iterable[Candidate], rank_of: Callable[[Candidate], int | None]) -> list[Candidate]:
+    """The candidates that this one search found, best first."""
+    ranked = [(rank, one) for one in found if (rank := rank_of(one)) is not None]
+    return [one for _, one in sorted(ranked, key=lambda pair: pair[0])]
+
+
+def _documents(candidates: Iterable[Candidate], indexed: Indexed) -> list[str]:
+    return list(dict.fromkeys(indexed.document_of[one.chunk_id] for one in candidates))
+
+
+def _counter(watch: Watch, doing: str, of: int) -> Callable[[int], None]:
+    done = 0
+
+    def advance(count: int) -> None:
+        nonlocal done
+        done += count
+        watch(doing, done, of)
+
+    return advance

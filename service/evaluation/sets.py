@@ -1,0 +1,182 @@
+"""Retrieval sets from a folder: documents, questions and which documents answer them, laid out in slices.
+
+Two layouts are read. Ours: `corpus.jsonl` or `corpus.jsonl.gz` (doc_id, title, text, lang), `queries.jsonl`
+(query_id, question, lang), `qrels.tsv` (query_id, doc_id, relevance; with a header). BEIR's: `_id` for both
+ids, `text` for the question, `qrels/test.tsv`. Where no language is given, the text says it.
+"""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ingest.corpus.errors import InvalidInput
+from ingest.read.language import language_of
+
+# (language of the questions, the one language indexed): sets whose documents are translations of each other.
+CROSS_LINGUAL: Mapping[str, tuple[tuple[str, str], ...]] = {"xquad": (("zh", "en"),)}
+
+Judgements = Mapping[str, frozenset[str]]  # query id -> ids of the documents that answer it
+
+
+@dataclass(frozen=True, slots=True)
+class SetDocument:
+    id: str
+    title: str
+    text: str
+    language: str
+
+
+@dataclass(frozen=True, slots=True)
+class SetQuestion:
+    id: str
+    text: str
+    language: str
+
+
+@dataclass(frozen=True, slots=True)
+class Slice:
+    """Questions to ask of some documents; each question has at least one relevant document among them."""
+
+    name: str
+    documents: tuple[SetDocument, ...]
+    questions: tuple[SetQuestion, ...]
+    relevant: Judgements
+    without_qrels: int  # questions left out because nothing is said of what answers them
+
+
+@dataclass(frozen=True, slots=True)
+class RetrievalSet:
+    name: str
+    slices: tuple[Slice, ...]
+
+
+def read_set(folder: Path) -> RetrievalSet:
+    """The set in `folder`, named for it.
+
+    A slice is the language of the questions, over all documents. xquad, whose documents are translations, has
+    `zh-en` too: Chinese questions over English documents. Where there is `policy_queries.jsonl`, its questions are
+    `policy-<language>` and the others `records`.
+
+    :raises InvalidInput: if a file is missing or a line cannot be used, naming both.
+    """
+    name = folder.resolve().name
+    documents = tuple(map(_document, _rows(_corpus_file(folder))))
+    questions = _questions(folder / "queries.jsonl")
+    relevant = _qrels(_qrels_file(folder))
+    policy = folder / "policy_queries.jsonl"
+    if policy.exists():
+        about_policy = by_language(
+            _questions(policy), documents, _qrels(folder / "policy_qrels.tsv"), "policy-"
+        )
+        slices = [_slice("records", documents, questions, relevant), *about_policy]
+    else:
+        slices = [*by_language(questions, documents, relevant)]
+    for asked, indexed in CROSS_LINGUAL.get(name, ()):
+        within = tuple(one for one in documents if one.language == indexed)
+        across = (one for one in questions if one.language == asked)
+        slices.append(_slice(f"{asked}-{indexed}", within, across, relevant))
+    return RetrievalSet(name, tuple(one for one in slices if one.questions))
+
+
+def by_language(
+    questions: Iterable[SetQuestion],
+    documents: tuple[SetDocument, ...],
+    relevant: Judgements,
+    prefix: str = "",
+) -> Iterator[Slice]:
+    """A slice for each language of the questions, named `prefix` and the language."""
+    asked = tuple(questions)
+    for language in dict.fromkeys(one.language for one in asked):
+        yield _slice(
+            prefix + language, documents, (one for one in asked if one.language == language), relevant
+        )
+
+
+def _slice(
+    name: str, documents: tuple[SetDocument, ...], questions: Iterable[SetQuestion], relevant: Judgements
+) -> Slice:
+    there = frozenset(one.id for one in documents)
+    asked = tuple(questions)
+    judged = {one.id: found for one in asked if (found := relevant.get(one.id, frozenset()) & there)}
+    kept = tuple(one for one in asked if one.id in judged)
+    return Slice(name, documents, kept, judged, len(asked) - len(kept))
+
+
+# --- files -------------------------------------------------------------------------------------
+
+
+def _document(row: Mapping[str, Any]) -> SetDocument:
+    text = row["text"] or row.get("title") or ""
+    return SetDocument(_id(row, "doc_id"), row.get("title") or "", text, row.get("lang") or language_of(text))
+
+
+def _questions(path: Path) -> tuple[SetQuestion, ...]:
+    return tuple(map(_question, _rows(path)))
+
+
+def _question(row: Mapping[str, Any]) -> SetQuestion:
+    text = row["question"] if "question" in row else row["text"]
+    return SetQuestion(_id(row, "query_id"), text, row.get("lang") or language_of(text))
+
+
+def _id(row: Mapping[str, Any], name: str) -> str:
+    return str(row[name] if name in row else row["_id"])
+
+
+def _rows(path: Path) -> Iterator[Mapping[str, Any]]:
+    for number, line in enumerate(_lines(path), start=1):
+        if not line.strip():
+            continue
+        try:
+            row = json.loads(line)
+            _id(row, "doc_id" if "doc_id" in row else "query_id")
+            _ = row["text"] if "question" not in row else row["question"]
+        except (ValueError, KeyError, TypeError) as error:
+            raise InvalidInput(
+                f"Line {number} of {path} cannot be used.",
+                why=f"{type(error).__name__}: {error}. A line is a JSON object with an id and a text.",
+                next_step="Correct the line.",
+            ) from error
+        yield row
+
+
+def _lines(path: Path) -> Iterator[str]:
+    if not path.is_file():
+        raise InvalidInput(
+            f"There is no {path.name} in {path.parent}.",
+            why="A set is corpus.jsonl (or .jsonl.gz), queries.jsonl and qrels.tsv (or qrels/test.tsv).",
+            next_step="Give the folder of a set.",
+        )
+    with (
+        gzip.open(path, "rt", encoding="utf-8")
+        if path.suffix == ".gz"
+        else path.open(encoding="utf-8") as file
+    ):
+        yield from file
+
+
+def _corpus_file(folder: Path) -> Path:
+    packed = folder / "corpus.jsonl.gz"
+    return packed if packed.exists() else folder / "corpus.jsonl"
+
+
+def _qrels_file(folder: Path) -> Path:
+    plain = folder / "qrels.tsv"
+    return plain if plain.exists() else folder / "qrels" / "test.tsv"
+
+
+def _qrels(path: Path) -> Judgements:
+    """Every line with a relevance of 1 or more counts, all the same."""
+    relevant: dict[str, set[str]] = {}
+    rows = csv.reader(_lines(path), delimiter="\t", quoting=csv.QUOTE_NONE)
+    next(rows, None)  # the header
+    for row in rows:
+        if float(row[2]) >= 1:
+            relevant.setdefault(row[0], set()).add(row[1])
+    return {query: frozenset(documents) for query, documents in relevant.items()}
