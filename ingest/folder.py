@@ -12,7 +12,7 @@ from ingest.corpus.errors import InvalidInput
 @dataclass(frozen=True, slots=True)
 class FoundFile:
     path: Path
-    source_name: str  # relative to the folder given, with forward slashes: the document's name in its collection
+    source_name: str  # below the folder given, with forward slashes: its name in the collection
 
 
 def find_files(path: Path) -> Iterator[FoundFile]:
@@ -24,7 +24,9 @@ def find_files(path: Path) -> Iterator[FoundFile]:
         yield FoundFile(path, path.name)
         return
     if not path.is_dir():
-        raise InvalidInput(f"There is nothing at {path}.", next_step="Give a file or a folder that exists.", field="path")
+        raise InvalidInput(
+            f"There is nothing at {path}.", next_step="Give a file or a folder that exists.", field="path"
+        )
     root = path.resolve()
     for found in sorted(path.rglob("*")):
         name = found.relative_to(path)

@@ -4,7 +4,7 @@
     work_off            a job -> its document ready, or failed with a reason
     ingest_document     read -> split -> embed -> keep
 
-Until `keep_version` commits, readers see the version before; afterwards they see the new one. There is no between.
+Until `keep_version` commits, readers see the version before; afterwards they see the new one.
 """
 
 from __future__ import annotations
@@ -29,6 +29,12 @@ from ingest.read.child import ReadLimits, read_file
 from ingest.split import split
 
 Reached = Callable[[str], None]  # told the name of each step as it is reached
+
+
+def unwatched(_step: str) -> None:
+    """For callers that do not care how far it is."""
+
+
 LOG = logging.getLogger(__name__)
 LEASE_SECONDS = 120.0  # renewed at each step and each batch; a dead worker's job is free again after it
 STATE_AT: dict[str, DocumentState] = {"reading": "reading", "embedding": "embedding"}
@@ -80,7 +86,7 @@ def submit_document(
 
 
 def ingest_document(
-    bench: Workbench, pending: store.PendingVersion, reached: Reached = lambda step: None
+    bench: Workbench, pending: store.PendingVersion, reached: Reached = unwatched
 ) -> Document:
     """One version from its original bytes to searchable chunks, kept in one transaction.
 
@@ -117,7 +123,7 @@ def ingest_document(
     return document
 
 
-def work_off(bench: Workbench, job: jobs.Job, reached: Reached = lambda step: None) -> None:
+def work_off(bench: Workbench, job: jobs.Job, reached: Reached = unwatched) -> None:
     """Do one claimed job to its end. A failure fails its version; the version before stays what it was."""
 
     def on_step(step: str) -> None:
@@ -146,7 +152,7 @@ def _fail(bench: Workbench, job: jobs.Job, code: str, reason: str, *, may_pass: 
         jobs.fail(session, job, code, reason, may_pass=may_pass)
 
 
-def work_off_all(bench: Workbench, reached: Reached = lambda step: None) -> int:
+def work_off_all(bench: Workbench, reached: Reached = unwatched) -> int:
     """Claim and do jobs until none is left; how many were done."""
     done = 0
     while True:
@@ -171,7 +177,7 @@ def limits_of(settings: CorpusSettings) -> ReadLimits:
 def split_to_embed(
     document: Document, embedder: Embedder, chunk_tokens: int
 ) -> tuple[tuple[Chunk, ...], tuple[str, ...]]:
-    """The document's chunks of at most `chunk_tokens`, and what is embedded for each; every one fits the embedder."""
+    """Chunks of at most `chunk_tokens`, and what is embedded for each; all fit the embedder."""
     title = embedded_title(document.title, embedder)
     taken = embedder.tokenizer.count(title) + MARGIN_TOKENS
     chunks = split(document, embedder.tokenizer, min(chunk_tokens, embedder.max_tokens - taken))

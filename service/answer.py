@@ -15,6 +15,7 @@ Nothing here knows of HTTP, and no stage knows of the next.
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from contextlib import aclosing
 
 from ingest.corpus.lookup import look_up as look_up_chunks
 from ingest.corpus.types import Principal
@@ -34,6 +35,7 @@ from service.types import (
     Fused,
     Generated,
     GenerationTask,
+    Packed,
     Progress,
     Question,
     RankedChunk,
@@ -88,15 +90,38 @@ def look_up(fused: Fused, principal: Principal, parts: Parts) -> tuple[RankedChu
     )
 
 
+def pack_evidence(question: Question, ranked: tuple[RankedChunk, ...], parts: Parts) -> Packed:
+    """As many of the best passages as the token budget, the settings and the question let in."""
+    settings, tokenizer = parts.settings, parts.embedder.tokenizer
+    budget = TokenBudget(
+        context_window=settings.context_window,
+        reserved_output=settings.reserved_output,
+        system=0,  # quoting has no prompt
+        current_input=tokenizer.count(question.text),
+        safety_margin=settings.safety_margin,
+    )
+    most = min(settings.max_evidence, question.max_citations or settings.max_evidence)
+    return pack(ranked, budget.evidence, tokenizer.count, most)
+
+
 async def checked_statements(making: AnswerInProgress, parts: Parts) -> AsyncIterator[Statement]:
     """Drafted statements as they pass their checks; those that do not are kept in the trace and not shown."""
     task = GenerationTask(making.question, making.packed.evidence, parts.settings.reserved_output)
-    async for drafted in parts.generator.draft(task):
-        if isinstance(drafted, Generated):
-            making.generated = drafted
-            continue
-        statement = await making.timed("check", check, drafted, making, parts)
-        making.statements.append(statement)
-        if statement.verdict.status == "supported":
-            making.clock.mark("first_statement")
-            yield statement
+    async with aclosing(parts.generator.draft(task)) as drafts:
+        async for drafted in drafts:
+            if isinstance(drafted, Generated):
+                making.generated = drafted
+                continue
+            statement = await making.timed("check", check, drafted, making, parts)
+            making.statements.append(statement)
+            if statement.verdict.status == "supported":
+                making.clock.mark("first_statement")
+                yield statement
+
+
+def check(drafted: DraftStatement, making: AnswerInProgress, parts: Parts) -> Statement:
+    """All checks of one statement; whether its passages may be read is asked of the database once more."""
+    cited = [one.stored.id for one in making.packed.evidence if one.marker in drafted.citations]
+    with parts.database.reading() as session:
+        permitted = look_up_chunks(session, making.principal, cited)
+    return check_statement(drafted, making.packed.evidence, permitted.keys(), parts.judge)

@@ -34,6 +34,8 @@ from service.types import (
 
 P = ParamSpec("P")
 T = TypeVar("T")
+NOTHING_FUSED = Fused((), 0.0, "nothing searched")
+NOTHING_PACKED = Packed((), (), 0)
 
 
 @dataclass(slots=True)
@@ -47,9 +49,9 @@ class AnswerInProgress:
     trace_id: str = field(default_factory=lambda: new_id("trc"))
     clock: StageClock = field(default_factory=StageClock)
     generation: str = ""  # of the indexes that were searched
-    fused: Fused = Fused((), 0.0, "nothing searched")
+    fused: Fused = NOTHING_FUSED
     ranked: tuple[RankedChunk, ...] = ()
-    packed: Packed = Packed((), (), 0)
+    packed: Packed = NOTHING_PACKED
     generated: Generated | None = None
     statements: list[Statement] = field(default_factory=list)  # dropped ones included
     refusal: Refusal | None = None
@@ -154,7 +156,7 @@ class AnswerInProgress:
 
 
 def cite(statements: Sequence[Statement], evidence: Iterable[Evidence]) -> Iterable[Citation]:
-    """One citation for each marker that the statements use, quoting from its first to its last supporting span."""
+    """One citation for each marker used, quoting from its first to its last supporting span."""
     used = {marker for statement in statements for marker in statement.citations}
     for one in evidence:
         if one.marker in used:

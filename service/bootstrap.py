@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import hashlib
 import secrets
+import tempfile
+from contextlib import suppress
 from dataclasses import fields
 from importlib.metadata import version
 from pathlib import Path
 
-from ingest.corpus.database import Database, open_database
+from ingest.corpus.database import open_database
 from ingest.corpus.embedder import SentenceTransformerEmbedder, locate_model
+from ingest.corpus.errors import Unavailable
 from ingest.corpus.seams import Embedder
 from ingest.corpus.snapshot import Corpus
 from ingest.pipeline import Workbench
 from service.judge import LexicalSemanticJudge
-from service.migrate import require_current_schema
+from service.migrate import schema_is_current
 from service.parts import Parts
 from service.quoting import QuotingGenerator
 from service.rerank import FusedOrder
@@ -27,10 +30,15 @@ def open_parts(settings: ServiceSettings, embedder: Embedder | None = None) -> P
     """The parts of a running service; `embedder` replaces the one that the settings name.
 
     :raises Unavailable: if the model is not here or the database cannot be reached.
-    :raises Conflict: if the database's schema is not this version's.
+    :raises Conflict: if the database was made by a newer version.
     """
     database = open_database(settings.corpus.sqlalchemy_url)
-    require_current_schema(database)
+    if not schema_is_current(database):
+        raise Unavailable(
+            "The database's tables are not those of this version.",
+            why="They were made by an older version, or not yet.",
+            next_step="Run `citeward init`.",
+        )
     embedder = embedder or open_embedder(settings)
     return Parts(
         settings=settings,
@@ -55,7 +63,8 @@ def open_workbench(parts: Parts) -> Workbench:
 
 def config_hash(settings: ServiceSettings) -> str:
     """12 hex digits over every setting that can change an answer; where it listens and its secrets cannot."""
-    values = {one.name: str(getattr(settings, one.name)) for one in fields(settings) if one.name not in NOT_IN_ANSWERS}
+    names = {one.name for one in fields(settings)} - NOT_IN_ANSWERS
+    values = {name: str(getattr(settings, name)) for name in names}
     values["chunk_tokens"] = str(settings.corpus.chunk_tokens)
     text = "\n".join(f"{name}={value}" for name, value in sorted(values.items()))
     return hashlib.sha256(text.encode()).hexdigest()[:12]
@@ -69,11 +78,12 @@ def key_secret(settings: ServiceSettings) -> bytes:
 
 
 def _secret_file(path: Path) -> bytes:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    try:
-        with path.open("xb") as file:
-            path.chmod(0o600)
+    """Two processes that start together get the same one: the name is taken in one step, with its content."""
+    if not path.exists():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.NamedTemporaryFile(dir=path.parent) as file:  # readable by its owner alone
             file.write(secrets.token_bytes(32))
-    except FileExistsError:
-        pass
+            file.flush()
+            with suppress(FileExistsError):
+                path.hardlink_to(file.name)
     return path.read_bytes()

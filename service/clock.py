@@ -28,7 +28,8 @@ class StageClock:
         self.stages_ms.setdefault(name, self._since(self.started))
 
     def timings_ms(self) -> dict[str, float]:
-        return {**{name: round(value, 3) for name, value in self.stages_ms.items()}, "e2e": self._since(self.started)}
+        stages = {name: round(value, 3) for name, value in self.stages_ms.items()}
+        return {**stages, "e2e": self._since(self.started)}
 
     @staticmethod
     def _since(start: float) -> float:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from pydantic import TypeAdapter
-from sqlalchemy import Index, String, Text, insert, select
+from sqlalchemy import Index, String, Text, insert
 from sqlalchemy.orm import Mapped, Session, mapped_column
 
 from ingest.corpus.clock import now_utc
@@ -42,7 +42,7 @@ class ScoredChunk:
 
 @dataclass(frozen=True, slots=True)
 class AnswerRecord:
-    """The record of a question: written for every outcome, also on refusal, cancel and error. Holds no document text."""
+    """The record of a question, also of one refused, cancelled or failed. Holds no document text."""
 
     answer_id: str
     trace_id: str

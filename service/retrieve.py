@@ -1,11 +1,73 @@
-"""A question to fused candidates: both searches over what the principal may read, in every collection asked for."""
+"""A question to fused candidates: both searches, over what the principal may read."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import chain
 
-from ingest.corpus.snapshot import CollectionIndex
+import numpy as np
+
+from ingest.corpus.collections import get_collection, list_collections
+from ingest.corpus.database import Session
+from ingest.corpus.index import CollectionIndex
 from ingest.corpus.types import FloatVector, Hit, Principal
 from service.fuse import fuse
 from service.parts import Parts
-from service.types import Fused, Question
+from service.types import Fused, QuerySignals, Question
+
+
+def retrieve(question: Question, principal: Principal, parts: Parts) -> tuple[Fused, str]:
+    """Candidates, best first, and the index generation that they come from: "handbook=17, rules=20".
+
+    :raises NotFound: if a collection asked for is missing or the principal may not read it.
+    """
+    with parts.database.reading() as session:
+        collection_ids = _collections(session, principal, question.collections)
+        indexes = parts.corpus.fresh(session, principal.tenant_id, collection_ids)
+    vector = parts.embedder.embed_query(question.text)
+    fused = search_indexes(indexes, principal, question.text, vector, parts.settings.search_depth)
+    return fused, ", ".join(f"{index.collection_id}={index.number}" for index in indexes)
+
+
+def search_indexes(
+    indexes: Sequence[CollectionIndex], principal: Principal, text: str, vector: FloatVector, depth: int
+) -> Fused:
+    """The best `depth` of each search in each collection, fused; every candidate is scored by both."""
+    found = [_search(index, principal, text, vector, depth) for index in indexes]
+    words = list(chain.from_iterable(each.words for each in found))
+    meaning = list(chain.from_iterable(each.meaning for each in found))
+    return fuse(words, meaning, QuerySignals(max((each.coverage for each in found), default=0.0)))
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What one collection has to say."""
+
+    words: list[Hit]  # of the candidates that hold a word of the question
+    meaning: list[Hit]  # of all candidates
+    coverage: float  # of the best passage by words, 0 where there is none
+
+
+def _search(
+    index: CollectionIndex, principal: Principal, text: str, vector: FloatVector, depth: int
+) -> Found:
+    permitted = index.permitted_rows(principal)
+    by_words = index.search_words(text, depth, permitted)
+    by_meaning = index.search_meaning(vector, depth, permitted)
+    chunk_ids = list(dict.fromkeys(hit.chunk_id for hit in chain(by_words, by_meaning)))
+    words = index.score_words(text, chunk_ids)
+    held = np.flatnonzero(~np.isnan(words))
+    return Found(
+        words=[Hit(chunk_ids[place], float(words[place])) for place in held],
+        meaning=[
+            Hit(*one) for one in zip(chunk_ids, index.score_meaning(vector, chunk_ids).tolist(), strict=True)
+        ],
+        coverage=float(index.coverage(text, [by_words[0].chunk_id])[0]) if by_words else 0.0,
+    )
+
+
+def _collections(session: Session, principal: Principal, asked: Iterable[str] | None) -> list[str]:
+    if asked is None:
+        return [one.id for one in list_collections(session, principal)]
+    return [get_collection(session, principal, one).id for one in asked]

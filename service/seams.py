@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
@@ -28,7 +28,7 @@ class Generator(Protocol):
     @property
     def version(self) -> str: ...
 
-    def draft(self, task: GenerationTask) -> AsyncIterator[DraftStatement | Generated]: ...
+    def draft(self, task: GenerationTask) -> AsyncGenerator[DraftStatement | Generated, None]: ...
 
 
 @dataclass(frozen=True, slots=True)

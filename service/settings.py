@@ -24,17 +24,24 @@ class ServiceSettings:
     corpus: CorpusSettings = field(default_factory=CorpusSettings)
     host: str = setting("127.0.0.1", "address that the service listens on")
     port: int = setting(8080, "port that the service listens on")
-    key_secret: str = setting("", "secret that API keys are hashed with; empty: a file in the data folder", secret=True)
+    key_secret: str = setting("", "secret that API keys are hashed with; empty: a file", secret=True)
     context_window: int = setting(8192, "tokens that one sequence of the answering model may hold")
     reserved_output: int = setting(1024, "tokens kept free for the answer: the policy's max_new_tokens")
     safety_margin: int = setting(256, "tokens kept free beyond an exact count")
     max_question_chars: int = setting(4000, "longest question accepted")
-    search_depth: int = setting(100, "chunks taken from each of the two searches")
+    search_depth: int = setting(50, "chunks taken from each of the two searches")
     max_evidence: int = setting(8, "most chunks that an answer may be built on")
     max_body_bytes: int = setting(1024 * 1024, "largest JSON body accepted")
 
     def __post_init__(self) -> None:
-        for name in ("context_window", "reserved_output", "max_question_chars", "search_depth", "max_evidence"):
+        for name in (
+            "context_window",
+            "reserved_output",
+            "max_question_chars",
+            "search_depth",
+            "max_evidence",
+            "max_body_bytes",
+        ):
             require_positive(self, name)
 
 
@@ -66,7 +73,9 @@ def _with_corpus(service: ServiceSettings, corpus: CorpusSettings) -> ServiceSet
     return ServiceSettings(**(values | {"corpus": corpus}))
 
 
-def show_settings(settings: ServiceSettings, environ: Mapping[str, str] | None = None) -> Iterator[SettingShown]:
+def show_settings(
+    settings: ServiceSettings, environ: Mapping[str, str] | None = None
+) -> Iterator[SettingShown]:
     environ = os.environ if environ is None else environ
     for part in (settings.corpus, settings):
         for one in fields(part):

@@ -147,7 +147,7 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What the checks say of one statement. `level` is the level that decided; anything but "supported" is not shown."""
+    """What the checks say of a statement; `level` decided. Anything but "supported" is not shown."""
 
     status: Status
     level: Level
@@ -220,7 +220,7 @@ class Trace:
     """Everything that made an answer; scores and chunk ids are for admins only."""
 
     fused: Fused | None = None
-    missing: tuple[int, ...] = ()  # candidates that the look-up did not give out: gone, replaced or not permitted
+    missing: tuple[int, ...] = ()  # candidates not given out: gone, replaced or not permitted
     ranked: tuple[RankedChunk, ...] = ()
     packed: Packed | None = None
     statements: tuple[Statement, ...] = ()  # dropped ones included

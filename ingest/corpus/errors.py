@@ -13,7 +13,8 @@ CitewardError
 ├── SnapshotDamaged         a stored index failed its checksum or shape
 └── Unavailable             a part is missing or down; may pass
 
-Each says what happened, why, and what to do next, with the values. Statuses are `service/api/errors.py`'s business.
+Each says what happened, why, and what to do next, with the values. Statuses are the business of
+`service/api/errors.py` alone.
 """
 
 from __future__ import annotations

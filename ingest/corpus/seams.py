@@ -26,7 +26,7 @@ class Embedder(Protocol):
 
     @property
     def max_tokens(self) -> int:
-        """Longest input in tokens, prefix and special tokens included; longer input is an error, never cut."""
+        """Longest input in tokens, prefix and special tokens included; longer is an error, never cut."""
 
     @property
     def tokenizer(self) -> Tokenizer: ...
@@ -45,7 +45,7 @@ class VectorIndex(Protocol):
     def rows(self) -> int: ...
 
     def search(self, query: FloatVector, k: int, permitted: RowMask) -> tuple[Sequence[int], Scores]:
-        """The k best rows among the permitted, best first, ties by row. Fewer than k only if fewer are permitted."""
+        """The k best permitted rows, best first, ties by row; fewer than k only if fewer are permitted."""
 
     def scores(self, query: FloatVector, rows: Sequence[int]) -> Scores:
         """Inner products with the given rows, in their order."""

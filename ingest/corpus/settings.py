@@ -69,7 +69,7 @@ def variable(field_name: str) -> str:
 
 
 def read_settings(kind: type[S], environ: Mapping[str, str]) -> S:
-    """Make `kind`, a dataclass of `setting` fields, from the environment; a field that is absent keeps its default.
+    """Make `kind`, a dataclass of `setting` fields, from the environment; an absent one keeps its default.
 
     :raises InvalidInput: for a value of the wrong type, naming the variable.
     """

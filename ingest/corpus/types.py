@@ -1,7 +1,7 @@
 """The words that every stage shares: documents, chunks, principals, access lists, hits.
 
-Offsets everywhere are code points in the canonical text of one document version, start included, end excluded,
-so that `text[start:end]` is the passage itself.
+Offsets everywhere are code points in the canonical text of one document version, start included, end
+excluded, so that `text[start:end]` is the passage itself.
 """
 
 from __future__ import annotations
