@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import Decimal
 
 from service.numerals import (
@@ -22,13 +22,20 @@ from service.numerals import (
     english_value,
     scale_value,
 )
-from service.units import COUNT, CURRENCY_SIGNS, UNITS, are_compatible
+from service.units import COUNT, CURRENCY_SIGNS, UNITS
 
 
 @dataclass(frozen=True, slots=True)
 class Number:
     value: Decimal  # in `unit`
     unit: str = ""  # "": none, or none that is known
+    as_written: Decimal | None = field(default=None, compare=False)  # before it was brought to `unit`
+
+    def says(self, other: Number) -> bool:
+        """Equal in one unit; where either has no known unit, equal as written."""
+        if self.unit and other.unit:
+            return self == other
+        return (self.as_written or self.value) == (other.as_written or other.value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +104,7 @@ def nearest_stated(fact: Fact, others: Sequence[Fact]) -> Fact | None:
 def _says(other: Number | Date | Time | Identifier, wanted: Number | Date | Time | Identifier) -> bool:
     match other, wanted:
         case Number(), Number():
-            return other.value == wanted.value and are_compatible(other.unit, wanted.unit)
+            return other.says(wanted)
         case Date(), Date():
             pairs = ((other.year, wanted.year), (other.month, wanted.month), (other.day, wanted.day))
             return all(there == here for there, here in pairs if here is not None)
@@ -236,7 +243,7 @@ def _in_unit(value: Decimal, unit: str | None, sign: str | None) -> Number:
     if not unit:
         return Number(value.normalize())
     name, factor = UNITS[" ".join(unit.replace("-", " ").split())]
-    return Number((value * factor).normalize(), name)
+    return Number((value * factor).normalize(), name, value)
 
 
 # The first that matches a stretch has it, so what is more than a number comes before numbers.

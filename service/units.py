@@ -66,8 +66,3 @@ UNITS: dict[str, tuple[str, Decimal]] = {
 }
 CURRENCY_SIGNS = {"$": "USD", "us$": "USD", "usd": "USD", "€": "EUR", "eur": "EUR", "£": "GBP", "gbp": "GBP"}
 CURRENCY_SIGNS |= {"¥": "CNY", "rmb": "CNY", "cny": "CNY", "人民币": "CNY", "hk$": "HKD", "nt$": "TWD"}
-
-
-def are_compatible(one: str, other: str) -> bool:
-    """Whether two units may mean the same; an unknown one ("") may be any."""
-    return one == other or not one or not other
