@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from sqlalchemy import event
+from sqlalchemy import event, text
 
 from ingest.corpus import store
 from ingest.corpus.access import access_lists
@@ -297,6 +297,16 @@ def test_a_stored_chunk_carries_what_a_citation_needs(database: Database) -> Non
     )
     assert (one.title, one.source_name, one.language) == ("Title of alpha\nbeta", "dir/a.md", "en")
     assert (one.chunk.start, one.chunk.end, one.chunk.page, one.chunk.section) == (6, 10, 1, "Top")
+
+
+@pytest.mark.parametrize("broken", ["current_version = NULL", "deleted_at = 'now'", "collection_id = 'more'"])
+def test_a_stray_chunk_is_not_given_out_only_because_it_is_there(database: Database, broken: str) -> None:
+    put(database, "a.md", "alpha")
+    ids = chunk_ids(database)
+    change(database, lambda session: create_collection(session, "acme", "more", "More"))
+    change(database, lambda session: session.execute(text(f"UPDATE documents SET {broken}")))
+    assert found(database, ADMIN, ids) == []
+    assert chunk_ids(database) == []
 
 
 def test_nothing_asked_is_nothing_found(database: Database) -> None:
