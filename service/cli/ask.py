@@ -12,7 +12,7 @@ from ingest.corpus.types import Principal
 from service.answer import answer_question
 from service.api.schemas import PassageShown, SearchResult, check_text, language_of
 from service.api.shown import answer_shown, passage_shown
-from service.cli.local import DEFAULT_TENANT, Tenant, User, installation, principal
+from service.cli.local import DEFAULT_TENANT, Tenant, User, local_parts, principal
 from service.cli.show import Json, say, show, show_json
 from service.parts import Parts
 from service.search import search as search_passages
@@ -37,7 +37,7 @@ def ask(
     as_json: Json = False,
 ) -> None:
     """Answer a question, every statement cited and checked, or refuse."""
-    parts = installation(context).parts()
+    parts = local_parts(context)
     asked, asker = prepare(parts, question, "question", tenant, user, collection)
     answer = answer_shown(asyncio.run(_answer(asked, asker, parts)), asked, asker)
     if as_json:
@@ -57,7 +57,7 @@ def search(
     as_json: Json = False,
 ) -> None:
     """Find the passages that an answer would be made of, best first."""
-    parts = installation(context).parts()
+    parts = local_parts(context)
     asked, asker = prepare(parts, query, "query", tenant, user, collection)
     found = search_passages(asked, asker, parts, top_k)
     result = SearchResult(tuple(passage_shown(rank, one, asker) for rank, one in enumerate(found, start=1)))

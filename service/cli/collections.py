@@ -8,7 +8,7 @@ import typer
 
 from ingest.corpus import collections as stored
 from ingest.corpus.types import AccessList
-from service.cli.local import DEFAULT_TENANT, Allow, Deny, Tenant, access_list, installation, principal
+from service.cli.local import DEFAULT_TENANT, Allow, Deny, Tenant, access_list, local_database, principal
 from service.cli.show import Json, show, show_json, show_rows
 
 app = typer.Typer()
@@ -31,7 +31,7 @@ def create(
 ) -> None:
     """Make a collection; without --allow only admins may read it."""
     access = access_list(allow, deny)
-    with installation(context).database().writing() as session:
+    with local_database(context).writing() as session:
         made = stored.create_collection(session, tenant, collection, title or collection)
         if access is not None:
             stored.set_collection_access(session, tenant, collection, access)
@@ -44,7 +44,7 @@ def create(
 @collections.command("list")
 def list_(context: typer.Context, tenant: Tenant = DEFAULT_TENANT, as_json: Json = False) -> None:
     """All collections of the tenant."""
-    with installation(context).database().reading() as session:
+    with local_database(context).reading() as session:
         rows = stored.list_collections(session, principal(session, tenant, None))
     columns = {
         "collection": lambda row: row.id,
@@ -69,7 +69,7 @@ def access(
     if nobody and (allow or deny):
         raise typer.BadParameter("--nobody goes with neither --allow nor --deny.")
     wanted = AccessList() if nobody else access_list(allow, deny)
-    database = installation(context).database()
+    database = local_database(context)
     if wanted is not None:
         with database.writing() as session:
             stored.set_collection_access(session, tenant, collection, wanted)
@@ -90,7 +90,7 @@ def delete(
     as_json: Json = False,
 ) -> None:
     """Remove a collection with all its documents."""
-    database = installation(context).database()
+    database = local_database(context)
     with database.reading() as session:
         stored.get_collection_access(session, tenant, collection)  # asks nobody about what is not there
     if not yes:

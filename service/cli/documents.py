@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from ingest.corpus import lookup, store
-from service.cli.local import DEFAULT_TENANT, Tenant, User, installation, principal
+from service.cli.local import DEFAULT_TENANT, Tenant, User, local_database, principal
 from service.cli.show import Json, show, show_json, show_rows
 
 app = typer.Typer()
@@ -24,7 +24,7 @@ def list_(
     as_json: Json = False,
 ) -> None:
     """What is in a collection, with the state of each document and why it failed."""
-    with installation(context).database().reading() as session:
+    with local_database(context).reading() as session:
         asker = principal(session, tenant, user)
         rows = lookup.list_documents(session, asker, collection)
     columns = {
@@ -48,7 +48,7 @@ def delete(
     as_json: Json = False,
 ) -> None:
     """Remove a document with all its versions, in force from the next question on."""
-    database = installation(context).database()
+    database = local_database(context)
     with database.reading() as session:
         found = lookup.get_document(session, principal(session, tenant, None), document)
     if not yes:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from service.cli.local import installation
+from service.cli.local import installation, local_embedder
 from service.cli.show import Json, progress, show_json, show_rows
 from service.evaluation.retrieval import RetrievalRow, evaluate_retrieval
 from service.evaluation.sets import read_set
@@ -31,10 +31,11 @@ def retrieval(
     A set is corpus.jsonl (or .jsonl.gz), queries.jsonl and qrels.tsv, or a BEIR folder. Vectors are kept in
     the data folder, so that a second run only searches. Nothing of a set goes into your collections.
     """
-    here = installation(context)
     sets = [read_set(folder) for folder in folders]
     with progress() as watch:
-        rows, versions = evaluate_retrieval(sets, here.settings, here.embedder(), watch)
+        rows, versions = evaluate_retrieval(
+            sets, installation(context).settings, local_embedder(context), watch
+        )
     if as_json:
         show_json({"rows": rows, "versions": versions})
         return

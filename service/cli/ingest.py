@@ -25,10 +25,12 @@ from service.cli.local import (
     DEFAULT_TENANT,
     Allow,
     Deny,
-    Installation,
     Tenant,
     access_list,
     installation,
+    local_database,
+    local_embedder,
+    local_parts,
     principal,
 )
 from service.cli.show import Json, Watch, progress, say, show, show_json
@@ -81,9 +83,8 @@ def ingest(
     --allow and --deny say who may read the collection when it is made here, and otherwise narrow who may read
     these documents. A file that fails does not stop the others; the command then ends with 1.
     """
-    here = installation(context)
     files = find_all(paths)
-    place = _open_place(here, tenant, collection, access_list(allow, deny), create)
+    place = _open_place(context, tenant, collection, access_list(allow, deny), create)
     with progress() as watch:
         taken = [_take_in_shown(place, file, at, len(files), watch, as_json) for at, file in enumerate(files)]
     counts = Counter({"ready": 0, "unchanged": 0, "failed": 0})
@@ -115,9 +116,9 @@ def find_all(paths: Iterable[Path]) -> list[FoundFile]:
 
 
 def _open_place(
-    here: Installation, tenant: str, collection_id: str, access: AccessList | None, create: bool
+    context: typer.Context, tenant: str, collection_id: str, access: AccessList | None, create: bool
 ) -> Place:
-    database = here.database()
+    database, settings = local_database(context), installation(context).settings.corpus
     with database.writing() as session:
         admin = principal(session, tenant, None)
         if access is not None:
@@ -130,9 +131,9 @@ def _open_place(
 
     @cache
     def bench() -> Workbench:
-        return Workbench(database, here.embedder(), here.settings.corpus)
+        return Workbench(database, local_embedder(context), settings)
 
-    return Place(database, admin, collection_id, access, here.settings.corpus.max_upload_bytes, bench)
+    return Place(database, admin, collection_id, access, settings.max_upload_bytes, bench)
 
 
 def _require_collection(collection_id: str, known: Iterable[str]) -> None:
@@ -226,7 +227,7 @@ def reindex(
     as_json: Json = False,
 ) -> None:
     """Build the indexes anew from the database; nothing is embedded again."""
-    parts = installation(context).parts()
+    parts = local_parts(context)
     with parts.database.reading() as session:
         known = sorted(collection_numbers(session, tenant))
         if collection is not None:

@@ -42,6 +42,7 @@ def init(
     settings = installation(context).settings
     settings.corpus.home.mkdir(parents=True, exist_ok=True)
     database = open_database(settings.corpus.sqlalchemy_url)
+    context.call_on_close(database.close)
     migrate(database)
     with database.writing() as session:
         created = _add_admin(session, tenant, admin)

@@ -33,30 +33,41 @@ Deny = Annotated[
 
 @dataclass(frozen=True, slots=True)
 class Installation:
-    """Opened as far as a command needs it."""
+    """What a command line works on; a caller of `app` may put in its own as the context's object."""
 
     settings: ServiceSettings
     make_embedder: Callable[[ServiceSettings], Embedder] = open_embedder
 
-    def database(self) -> Database:
-        """:raises Conflict: if its tables are not this version's."""
-        database = open_database(self.settings.corpus.sqlalchemy_url)
-        require_current_schema(database)
-        return database
-
-    def embedder(self) -> Embedder:
-        say(f"Loading {self.settings.corpus.embedder} …")
-        return self.make_embedder(self.settings)
-
-    def parts(self) -> Parts:
-        self.database().close()  # first, because it is quick to say that `init` is missing
-        return open_parts(self.settings, self.embedder())
-
 
 def installation(context: typer.Context) -> Installation:
-    """The one that the caller of the command line put in, else the one that the environment names."""
-    given: Installation | None = context.find_object(Installation)
-    return given or Installation(load_settings())
+    """The one that was put in, else the one that the environment names."""
+    return context.find_object(Installation) or Installation(load_settings())
+
+
+def local_database(context: typer.Context) -> Database:
+    """Closed when the command ends.
+
+    :raises Conflict: if its tables are not this version's.
+    """
+    database = open_database(installation(context).settings.corpus.sqlalchemy_url)
+    context.call_on_close(database.close)
+    require_current_schema(database)
+    return database
+
+
+def local_embedder(context: typer.Context) -> Embedder:
+    """:raises Unavailable: if the model is not here."""
+    here = installation(context)
+    say(f"Loading {here.settings.corpus.embedder} …")
+    return here.make_embedder(here.settings)
+
+
+def local_parts(context: typer.Context) -> Parts:
+    """All that answering needs, closed when the command ends."""
+    local_database(context)  # first, because it is quick to say that `init` is missing
+    parts = open_parts(installation(context).settings, local_embedder(context))
+    context.call_on_close(parts.database.close)
+    return parts
 
 
 def principal(session: Session, tenant_id: str, user_id: str | None) -> Principal:

@@ -9,7 +9,7 @@ import typer
 from ingest.corpus import people
 from ingest.corpus.types import Role
 from service.bootstrap import key_secret
-from service.cli.local import DEFAULT_TENANT, Tenant, installation
+from service.cli.local import DEFAULT_TENANT, Tenant, installation, local_database
 from service.cli.show import Json, say, show, show_json, show_rows
 
 app = typer.Typer()
@@ -36,7 +36,7 @@ def add_user(
     as_json: Json = False,
 ) -> None:
     """Add a user; `citeward keys create` gives him a key."""
-    with installation(context).database().writing() as session:
+    with local_database(context).writing() as session:
         made = people.create_user(session, tenant, user, role)
     _done(made, f"{role} {user!r} was added.", as_json)
 
@@ -44,7 +44,7 @@ def add_user(
 @users.command("list")
 def list_users(context: typer.Context, tenant: Tenant = DEFAULT_TENANT, as_json: Json = False) -> None:
     """Users with their roles and groups."""
-    with installation(context).database().reading() as session:
+    with local_database(context).reading() as session:
         rows = people.list_users(session, tenant)
     columns = {
         "user": lambda row: row.id,
@@ -60,7 +60,7 @@ def remove_user(
     context: typer.Context, user: UserId, tenant: Tenant = DEFAULT_TENANT, as_json: Json = False
 ) -> None:
     """Remove a user with his keys, memberships and entries in access lists."""
-    with installation(context).database().writing() as session:
+    with local_database(context).writing() as session:
         people.delete_user(session, tenant, user)
     _done({"user": user, "removed": True}, f"User {user!r} was removed.", as_json)
 
@@ -73,7 +73,7 @@ def add_group(
     context: typer.Context, group: GroupId, tenant: Tenant = DEFAULT_TENANT, as_json: Json = False
 ) -> None:
     """Add a group without members."""
-    with installation(context).database().writing() as session:
+    with local_database(context).writing() as session:
         made = people.create_group(session, tenant, group)
     _done(made, f"Group {group!r} was added.", as_json)
 
@@ -81,7 +81,7 @@ def add_group(
 @groups.command("list")
 def list_groups(context: typer.Context, tenant: Tenant = DEFAULT_TENANT, as_json: Json = False) -> None:
     """Groups with their members."""
-    with installation(context).database().reading() as session:
+    with local_database(context).reading() as session:
         rows = people.list_groups(session, tenant)
     columns = {
         "group": lambda row: row.id,
@@ -96,7 +96,7 @@ def remove_group(
     context: typer.Context, group: GroupId, tenant: Tenant = DEFAULT_TENANT, as_json: Json = False
 ) -> None:
     """Remove a group with its memberships and entries in access lists."""
-    with installation(context).database().writing() as session:
+    with local_database(context).writing() as session:
         people.delete_group(session, tenant, group)
     _done({"group": group, "removed": True}, f"Group {group!r} was removed.", as_json)
 
@@ -110,7 +110,7 @@ def join_group(
     as_json: Json = False,
 ) -> None:
     """Put a user into a group; from the next question on he may read what it may."""
-    with installation(context).database().writing() as session:
+    with local_database(context).writing() as session:
         people.add_member(session, tenant, group, user)
     _done({"group": group, "user": user, "member": True}, f"{user!r} is in {group!r}.", as_json)
 
@@ -124,7 +124,7 @@ def leave_group(
     as_json: Json = False,
 ) -> None:
     """Take a user out of a group, in force from the next question on."""
-    with installation(context).database().writing() as session:
+    with local_database(context).writing() as session:
         people.remove_member(session, tenant, group, user)
     _done({"group": group, "user": user, "member": False}, f"{user!r} is no longer in {group!r}.", as_json)
 
@@ -141,9 +141,9 @@ def create_key(
     as_json: Json = False,
 ) -> None:
     """Make a key and print it this once; only a hash of it is stored."""
-    here = installation(context)
-    with here.database().writing() as session:
-        made = people.create_key(session, key_secret(here.settings), tenant, user, name)
+    secret = key_secret(installation(context).settings)
+    with local_database(context).writing() as session:
+        made = people.create_key(session, secret, tenant, user, name)
     if as_json:
         show_json({"api_key": made.credential, "prefix": made.key.prefix, "user": user, "name": name})
         return
@@ -154,7 +154,7 @@ def create_key(
 @keys.command("list")
 def list_keys(context: typer.Context, tenant: Tenant = DEFAULT_TENANT, as_json: Json = False) -> None:
     """Keys without their secrets, revoked ones too."""
-    with installation(context).database().reading() as session:
+    with local_database(context).reading() as session:
         rows = people.list_keys(session, tenant)
     columns = {
         "prefix": lambda row: row.prefix,
@@ -174,7 +174,7 @@ def revoke_key(
     as_json: Json = False,
 ) -> None:
     """Make a key useless from the next request on."""
-    with installation(context).database().writing() as session:
+    with local_database(context).writing() as session:
         people.revoke_key(session, tenant, prefix)
     _done({"prefix": prefix, "revoked": True}, f"Key {prefix} was revoked.", as_json)
 

@@ -14,7 +14,7 @@ from ingest.corpus.seams import Embedder
 from ingest.corpus.settings import CorpusSettings
 from ingest.pipeline import limits_of, split_to_embed
 from ingest.read.child import measure_read
-from service.cli.local import installation
+from service.cli.local import installation, local_embedder
 from service.cli.show import Json, progress, show_rows
 
 app = typer.Typer()
@@ -51,12 +51,12 @@ def read(
     as_json: Json = False,
 ) -> None:
     """Show what reading and splitting make of files, and at what cost; ends with 1 if one of them fails."""
-    here = installation(context)
-    embedder = cache(here.embedder)  # loaded for the first file that gives a text
+    settings = installation(context).settings.corpus
+    embedder = cache(lambda: local_embedder(context))  # loaded for the first file that gives a text
     with progress() as watch:
         rows = []
         for done, path in enumerate(files, start=1):
-            rows.append(read_one(path, here.settings.corpus, embedder))
+            rows.append(read_one(path, settings, embedder))
             watch("files", done, len(files))
     show_rows(rows, COLUMNS, as_json)
     raise typer.Exit(1 if any(row.state == "failed" for row in rows) else 0)

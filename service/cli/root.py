@@ -74,8 +74,8 @@ app = typer.Typer(
 def citeward() -> None:
     """Answers over a company's own documents, in Chinese and English, every citation checked.
 
-    Commands work on the data folder CITEWARD_HOME of this machine, whether the service runs or not. They end with
-    0, with 1 if something failed, or with 2 if the call or its input cannot be right.
+    Commands work on the data folder CITEWARD_HOME of this machine, whether the service runs or not. They end
+    with 0, with 1 if something failed, or with 2 if the call or its input cannot be right.
     """
 
 
