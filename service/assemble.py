@@ -103,15 +103,16 @@ class AnswerInProgress:
         return {**self.parts.versions(), "index_generation": self.generation}
 
     def answer(self) -> Answer:
+        """With its citations even where none were asked for: what is kept must say what it rests on."""
         shown = () if self.refusal else self.shown
         return Answer(
             answer_id=self.answer_id,
             trace_id=self.trace_id,
             outcome="refused" if self.refusal else "answered",
-            answer=render(shown, include_citations=self.question.include_citations),
+            answer=render(shown),
             language=self.question.language,
             statements=shown,
-            citations=tuple(cite(shown, self.packed.evidence)) if self.question.include_citations else (),
+            citations=tuple(cite(shown, self.packed.evidence)),
             refusal=self.refusal,
             generator=self.parts.generator.kind,
             degraded=(),

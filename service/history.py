@@ -6,12 +6,12 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from pydantic import TypeAdapter
-from sqlalchemy import Index, String, Text, insert
+from sqlalchemy import Index, String, Text, insert, select
 from sqlalchemy.orm import Mapped, Session, mapped_column
 
 from ingest.corpus.clock import now_utc
 from ingest.corpus.errors import NotFound
-from ingest.corpus.lookup import readable_versions
+from ingest.corpus.lookup import look_up, readable_versions
 from ingest.corpus.tables import Base
 from ingest.corpus.types import Principal
 from service.cite import render
@@ -82,6 +82,14 @@ class StoredAnswer:
     created_at: str
 
 
+@dataclass(frozen=True, slots=True)
+class ListedAnswer:
+    answer_id: str
+    created_at: str
+    finish_reason: str
+    question: str
+
+
 def keep_answer(session: Session, record: AnswerRecord, answer: Answer | None) -> None:
     session.execute(
         insert(AnswerRow).values(
@@ -105,12 +113,27 @@ def get_answer(session: Session, principal: Principal, answer_id: str) -> Stored
     if row is None or not _may_see(principal, row):
         raise NotFound("There is no such answer.", next_step="Check the id.")
     answer = None if row.answer is None else ANSWER.validate_json(row.answer)
-    record = RECORD.validate_json(row.record)
+    record = _without_lost_texts(session, principal, RECORD.validate_json(row.record))
     if answer is None:
         return StoredAnswer(None, record, row.created_at)
     cited = {(citation.document_id, citation.version) for citation in answer.citations}
     readable = readable_versions(session, principal, cited)
     return StoredAnswer(withhold(answer, readable), record, row.created_at)
+
+
+def list_answers(session: Session, principal: Principal, most: int) -> tuple[ListedAnswer, ...]:
+    """The newest answers that `principal` himself was given, newest first."""
+    rows = session.execute(
+        select(AnswerRow.id, AnswerRow.created_at, AnswerRow.record)
+        .where(AnswerRow.tenant_id == principal.tenant_id, AnswerRow.user_id == principal.user_id)
+        .order_by(AnswerRow.created_at.desc(), AnswerRow.id)
+        .limit(most)
+    )
+    records = ((row.created_at, RECORD.validate_json(row.record)) for row in rows)
+    return tuple(
+        ListedAnswer(one.answer_id, created_at, one.finish_reason, one.question)
+        for created_at, one in records
+    )
 
 
 def withhold(answer: Answer, readable: set[tuple[str, int]]) -> Answer:
@@ -140,6 +163,21 @@ def withhold(answer: Answer, readable: set[tuple[str, int]]) -> Answer:
         statements=statements,
         citations=tuple(citation for citation in answer.citations if is_readable(citation)),
     )
+
+
+def _without_lost_texts(session: Session, principal: Principal, record: AnswerRecord) -> AnswerRecord:
+    """The record without the texts of its statements, if any passage behind them can no longer be read.
+
+    A dropped statement may cite a passage that it does not come from, so its markers do not tell which.
+    """
+    used = {one.chunk_id for one in record.used}
+    if used <= look_up(session, principal, used).keys():
+        return record
+    statements = tuple(
+        replace(one, text=WITHHELD["en"], verdict=replace(one.verdict, spans=(), reason=""))
+        for one in record.statements
+    )
+    return replace(record, statements=statements)
 
 
 def _may_see(principal: Principal, row: AnswerRow) -> bool:

@@ -7,9 +7,16 @@ from service.api.errors import problems
 from service.api.schemas import AnswerShown
 from service.api.shown import stored_answer_shown
 from service.api.state import Serving
-from service.history import get_answer
+from service.history import ListedAnswer, get_answer, list_answers
 
+MOST_LISTED = 100
 routes = reader_routes("answers")
+
+
+@routes.get("/v1/answers", summary="List your newest questions")
+def show_answers(asker: Asker, service: Serving) -> list[ListedAnswer]:
+    with service.parts.database.reading() as session:
+        return list(list_answers(session, asker, MOST_LISTED))
 
 
 @routes.get("/v1/answers/{answer_id}", summary="Show a stored answer", responses=problems(404))

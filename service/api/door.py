@@ -147,18 +147,31 @@ def _too_large(most_bytes: int) -> TooLarge:
 
 
 def parse_strictly(body: bytes) -> Any:
-    """JSON by RFC 8259, in UTF-8, without repeated names and without NaN or Infinity.
+    """JSON by RFC 8259, in UTF-8, without repeated names, NaN, Infinity, lone surrogates and zero characters.
 
     :raises json.JSONDecodeError: for anything else; the framework turns it into a refusal.
     """
     try:
-        return json.loads(body.decode(), object_pairs_hook=_without_repeats, parse_constant=_refuse_constant)
+        value = json.loads(body.decode(), object_pairs_hook=_without_repeats, parse_constant=_refuse_constant)
+        _refuse_unstorable(value)
     except json.JSONDecodeError:
         raise
     except UnicodeDecodeError as error:
         raise json.JSONDecodeError("it is not UTF-8", "", error.start) from None
     except (ValueError, RecursionError) as error:
         raise json.JSONDecodeError(str(error) or "it is nested too deeply", "", 0) from None
+    return value
+
+
+def _refuse_unstorable(value: Any) -> None:
+    """:raises ValueError: for a string, wherever it stands, that UTF-8 or the database cannot hold."""
+    if isinstance(value, str) and ("\0" in value or any("\ud800" <= one <= "\udfff" for one in value)):
+        raise ValueError(f"{value[:60]!r} holds a character that cannot be stored")
+    if isinstance(value, dict):
+        value = [*value.keys(), *value.values()]
+    if isinstance(value, list):
+        for one in value:
+            _refuse_unstorable(one)
 
 
 def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
