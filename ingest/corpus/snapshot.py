@@ -231,6 +231,7 @@ def _arrays(index: CollectionIndex) -> Arrays:
             "chunk_ids": segment.chunk_ids,
             "documents": np.array(segment.documents, dtype=np.str_),
             "document_of": segment.document_of,
+            "scripts": segment.scripts,
             "vectors": segment.vectors.vectors,
             "alive": segment.alive,
             "terms": postings.terms,
@@ -267,7 +268,8 @@ def _segment(number: int, arrays: Arrays) -> Segment:
     postings = Postings(*map(part, ("terms", "starts", "rows", "counts", "lengths")))
     live: LivePostings = make_live(postings, part("alive"))
     documents = tuple(part("documents").tolist())
-    return Segment(part("chunk_ids"), documents, part("document_of"), FlatVectors(part("vectors")), live)
+    vectors = FlatVectors(part("vectors"))
+    return Segment(part("chunk_ids"), documents, part("document_of"), part("scripts"), vectors, live)
 
 
 def _dump_access(access: AccessList) -> dict[str, list[str]]:
@@ -325,6 +327,3 @@ def _damaged(folder: Path, why: str) -> SnapshotDamaged:
 
 def _named(fingerprint: EmbedderFingerprint) -> str:
     return f"{fingerprint.name} ({fingerprint.dimension} numbers, {fingerprint.digest[:12]})"
-
-
-__all__ = ["CollectionIndex", "Corpus", "load", "save"]
