@@ -11,8 +11,9 @@ import numpy as np
 from ingest.corpus.collections import get_collection, list_collections
 from ingest.corpus.database import Session
 from ingest.corpus.index import CollectionIndex
-from ingest.corpus.types import FloatVector, Hit, Principal
+from ingest.corpus.types import FloatVector, Hit, Principal, Scores
 from service.fuse import fuse
+from service.level import script_lift
 from service.parts import Parts
 from service.types import Fused, QuerySignals, Question
 
@@ -34,7 +35,8 @@ def search_indexes(
     indexes: Sequence[CollectionIndex], principal: Principal, text: str, vector: FloatVector, depth: int
 ) -> Fused:
     """The best `depth` of each search in each collection, fused; every candidate is scored by both."""
-    found = [_search(index, principal, text, vector, depth) for index in indexes]
+    lift = script_lift(indexes, vector)
+    found = [_search(index, principal, text, vector, lift, depth) for index in indexes]
     words = list(chain.from_iterable(each.words for each in found))
     meaning = list(chain.from_iterable(each.meaning for each in found))
     return fuse(words, meaning, QuerySignals(max((each.coverage for each in found), default=0.0)))
@@ -50,18 +52,19 @@ class Found:
 
 
 def _search(
-    index: CollectionIndex, principal: Principal, text: str, vector: FloatVector, depth: int
+    index: CollectionIndex, principal: Principal, text: str, vector: FloatVector, lift: Scores, depth: int
 ) -> Found:
     permitted = index.permitted_rows(principal)
     by_words = index.search_words(text, depth, permitted)
-    by_meaning = index.search_meaning(vector, depth, permitted)
+    by_meaning = index.search_meaning(vector, depth, permitted, lift)
     chunk_ids = list(dict.fromkeys(hit.chunk_id for hit in chain(by_words, by_meaning)))
     words = index.score_words(text, chunk_ids)
     held = np.flatnonzero(~np.isnan(words))
     return Found(
         words=[Hit(chunk_ids[place], float(words[place])) for place in held],
         meaning=[
-            Hit(*one) for one in zip(chunk_ids, index.score_meaning(vector, chunk_ids).tolist(), strict=True)
+            Hit(*one)
+            for one in zip(chunk_ids, index.score_meaning(vector, chunk_ids, lift).tolist(), strict=True)
         ],
         coverage=float(index.coverage(text, [by_words[0].chunk_id])[0]) if by_words else 0.0,
     )

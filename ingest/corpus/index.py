@@ -23,9 +23,20 @@ from ingest.corpus.errors import InvalidInput
 from ingest.corpus.keywords import Numbers, OkapiIndex, Vocabulary, okapi_index
 from ingest.corpus.lookup import indexed_chunks
 from ingest.corpus.permissions import may_read
+from ingest.corpus.script import SCRIPTS
 from ingest.corpus.segments import Segment, first_rows, make_segments, settle, without
-from ingest.corpus.types import AccessList, EmbedderFingerprint, FloatVector, Hit, Principal, RowMask, Scores
+from ingest.corpus.types import (
+    AccessList,
+    EmbedderFingerprint,
+    FloatMatrix,
+    FloatVector,
+    Hit,
+    Principal,
+    RowMask,
+    Scores,
+)
 
+NO_LIFT: Scores = np.zeros(SCRIPTS)
 # FAISS scans without Python's lock, and one question has work for one thread a segment only.
 SCANNERS = ThreadPoolExecutor(os.cpu_count(), thread_name_prefix="scan")
 
@@ -47,6 +58,9 @@ class CollectionIndex:
     classes: tuple[AccessList | None, ...]  # the distinct document lists
     class_of: Numbers  # (rows,) place in `classes`
     by_chunk: Numbers  # living rows in the order of their chunk ids
+    scripts: Numbers  # (rows,) see `script_of`
+    script_rows: Numbers  # (scripts,) living rows of each script
+    script_sums: FloatMatrix  # (scripts, D) the sum of their vectors
 
     def permitted_rows(self, principal: Principal) -> RowMask:
         """The living rows that `principal` may read. Asks the policy once a distinct list, not once a row."""
@@ -59,15 +73,23 @@ class CollectionIndex:
         """The k best permitted chunks that hold a word of the question."""
         return self._hits(*self.words.search(query, k, permitted))
 
-    def search_meaning(self, vector: FloatVector, k: int, permitted: RowMask) -> list[Hit]:
-        """The k permitted chunks nearest to the question's vector."""
+    def search_meaning(
+        self, vector: FloatVector, k: int, permitted: RowMask, lift: Scores = NO_LIFT
+    ) -> list[Hit]:
+        """The k permitted chunks nearest to the question's vector.
 
-        def search(part: tuple[Segment, int]) -> tuple[NDArray[np.int64], Scores]:
-            segment, start = part
-            found, scores = segment.vectors.search(vector, k, permitted[start : start + segment.rows])
-            return start + np.array(found, dtype=np.int64), scores
+        :param lift: what is added to the inner products of each script, shape (scripts,).
+        """
 
-        parts = list(SCANNERS.map(search, zip(self.segments, first_rows(self.segments), strict=True)))
+        def search(part: tuple[Segment, int, RowMask]) -> tuple[NDArray[np.int64], Scores]:
+            segment, start, mask = part
+            found, scores = segment.vectors.search(vector, k, mask[start : start + segment.rows])
+            rows = start + np.array(found, dtype=np.int64)
+            return rows, scores + lift[self.scripts[rows]]
+
+        masks = [permitted & (self.scripts == one) for one in range(SCRIPTS)] if lift.any() else [permitted]
+        placed = list(zip(self.segments, first_rows(self.segments), strict=True))
+        parts = list(SCANNERS.map(search, [(*one, mask) for one in placed for mask in masks]))
         if not parts:
             return []
         rows, scores = (np.concatenate(one) for one in zip(*parts, strict=True))
@@ -83,14 +105,14 @@ class CollectionIndex:
         """The share, 0 to 1, of what is rare in the question that each chunk holds; see `OkapiIndex`."""
         return self.words.coverage(query, self._rows(chunk_ids).tolist())
 
-    def score_meaning(self, vector: FloatVector, chunk_ids: Sequence[int]) -> Scores:
-        """Inner products of these chunks with the question's vector."""
+    def score_meaning(self, vector: FloatVector, chunk_ids: Sequence[int], lift: Scores = NO_LIFT) -> Scores:
+        """Inner products of these chunks with the question's vector, lifted as in `search_meaning`."""
         rows = self._rows(chunk_ids)
         scores = np.empty(len(rows))
         for segment, start in zip(self.segments, first_rows(self.segments), strict=True):
             mine = np.flatnonzero((start <= rows) & (rows < start + segment.rows))
             scores[mine] = segment.vectors.scores(vector, (rows[mine] - start).tolist())
-        return scores
+        return scores + lift[self.scripts[rows]]
 
     def _hits(self, rows: Sequence[int], scores: Scores) -> list[Hit]:
         return [Hit(*one) for one in zip(self.chunk_ids[rows].tolist(), scores.tolist(), strict=True)]
@@ -181,7 +203,21 @@ def assemble(
         tuple(classes),
         np.concatenate([np.empty(0, dtype=np.int32), *class_of]),
         living[np.argsort(chunk_ids[living], kind="stable")],
+        np.concatenate([np.empty(0, dtype=np.int32), *(segment.scripts for segment in segments)]),
+        *_script_sums(segments, fingerprint),
     )
+
+
+def _script_sums(
+    segments: Sequence[Segment], fingerprint: EmbedderFingerprint | None
+) -> tuple[Numbers, FloatMatrix]:
+    rows = np.zeros(SCRIPTS, dtype=np.int32)
+    sums = np.zeros((SCRIPTS, fingerprint.dimension if fingerprint else 0), dtype=np.float32)
+    for segment in segments:
+        of_script = np.stack([(segment.scripts == one) & segment.alive for one in range(SCRIPTS)])
+        rows += np.count_nonzero(of_script, axis=1).astype(np.int32)
+        sums += of_script.astype(np.float32) @ segment.vectors.vectors
+    return rows, sums
 
 
 def _state(session: Session, tenant_id: str, collection_id: str) -> tuple[int, EmbedderFingerprint | None]:

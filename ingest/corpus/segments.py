@@ -22,6 +22,7 @@ from ingest.corpus.keywords import (
     post_words,
     words,
 )
+from ingest.corpus.script import script_of
 from ingest.corpus.types import IndexedChunk, RowMask
 from ingest.corpus.vectors import FlatVectors
 
@@ -36,6 +37,7 @@ class Segment:
     chunk_ids: NDArray[np.int64]  # (R,)
     documents: tuple[str, ...]  # distinct ids
     document_of: Numbers  # (R,) place in `documents`
+    scripts: Numbers  # (R,) see `script_of`
     vectors: FlatVectors  # R rows
     words: LivePostings  # R rows
 
@@ -62,6 +64,7 @@ def _make_segment(vocabulary: Vocabulary, chunks: Sequence[IndexedChunk]) -> Seg
         np.array([chunk.chunk_id for chunk in chunks], dtype=np.int64),
         tuple(documents),
         np.array([documents[chunk.document_id] for chunk in chunks], dtype=np.int32),
+        np.array([script_of(chunk.text) for chunk in chunks], dtype=np.int32),
         FlatVectors(np.stack([chunk.vector for chunk in chunks])),
         make_live(postings, np.ones(len(chunks), dtype=bool)),
     )
@@ -112,6 +115,7 @@ def _merge(segments: Sequence[Segment]) -> Segment:
         chunk_ids,
         tuple(documents),
         np.concatenate(document_of),
+        np.concatenate([one.scripts[one.alive] for one in segments]),
         FlatVectors(np.concatenate([one.vectors.vectors[one.alive] for one in segments])),
         make_live(postings, np.ones(len(chunk_ids), dtype=bool)),
     )

@@ -194,6 +194,22 @@ def test_chunks_can_be_scored_that_a_search_did_not_return(database: Database, c
     assert index.coverage("travel by train", everything).max() == pytest.approx(1.0)
 
 
+def test_a_lift_moves_the_passages_of_its_script_alone(database: Database, corpus: Corpus) -> None:
+    put(database, "a.md", "travel costs\nlunch by train\ntravel by ship")
+    put(database, "b.md", "差旅费用标准\n年假天数规定")
+    index, vector = fresh(corpus, database), EMBEDDER.embed_query("travel by train")
+    plain = {hit.chunk_id: hit.score for hit in index.search_meaning(vector, 9, index.alive)}
+    lift = np.array([0.0, 2.0])
+    lifted = index.search_meaning(vector, 2, index.alive, lift)
+    assert {hit.chunk_id for hit in lifted} == set(index.chunk_ids[index.scripts == 1].tolist())
+    assert [hit.score for hit in lifted] == pytest.approx([plain[hit.chunk_id] + 2 for hit in lifted])
+    everything = sorted(plain)
+    expected = [plain[one] + lift[index.scripts[index.chunk_ids == one][0]] for one in everything]
+    assert index.score_meaning(vector, everything, lift).tolist() == pytest.approx(expected)
+    assert index.script_rows.sum() == len(plain)
+    assert (index.script_sums.sum(axis=0) @ vector) == pytest.approx(sum(plain.values()), abs=1e-4)
+
+
 def test_a_chunk_that_is_not_here_cannot_be_scored(database: Database, corpus: Corpus) -> None:
     with pytest.raises(InvalidInput):
         fresh(corpus, database).score_words("travel", [1])
