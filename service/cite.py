@@ -56,7 +56,7 @@ FOREIGN = (
     "来源|引用|文档|文献|证据|资料)"
 )
 NEAR = re.compile(
-    r"(?P<numbered>(?<![a-z0-9_])(?<![a-z0-9][-/.])c[\s_#:.–-]?\d)"  # wherever in the bracket
+    r"(?<![a-z0-9_])(?<![a-z0-9][-/.])c[\s_#:.–-]?\d"  # wherever in the bracket
     r"|^c(?:[nx?]|[一二三四五六七八九十]{1,3})?$"
     rf"|^{FOREIGN}s?\s?[:#]?\s?\d"
     r"|^summary of\b|^\^\d|^\d{1,4}(?::\d{1,4})?†"
@@ -136,20 +136,18 @@ def _cited_sentence(words: str, position: int, starts: Sequence[int]) -> int:
 
 def _near_misses(words: str) -> Iterator[tuple[int, str]]:
     for found in LOOKS_CITED.finditer(words):
-        if found.lastgroup != "group" or _near(found):
+        if found.lastgroup != "group" or _is_near(found):
             link = "(" if words.startswith("(", found.end()) else ""
             yield found.start(), found.group() + link
 
 
 def _is_forged(found: re.Match[str]) -> bool:
-    if found.lastgroup == "group":
-        near = _near(found)
-        return near is not None and near.lastgroup == "numbered"
-    return found.lastgroup != "other_brackets"
+    """Round brackets stay: "the C standard (C11)" is prose in a document, and no page follows them."""
+    return _is_near(found) if found.lastgroup == "group" else found.lastgroup != "other_brackets"
 
 
-def _near(found: re.Match[str]) -> re.Match[str] | None:
-    return NEAR.search(_folded(found.group().strip(BRACKETS)))
+def _is_near(found: re.Match[str]) -> bool:
+    return NEAR.search(_folded(found.group().strip(BRACKETS))) is not None
 
 
 def _folded(content: str) -> str:
