@@ -3,6 +3,8 @@ SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
+# Python compiles what it imports; pip would compile everything.
+export PIP_NO_COMPILE := 1
 
 # The first of these that is 3.11 or newer makes the environment.
 SYSTEM_PYTHON ?= python3.11 python3

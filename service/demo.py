@@ -23,6 +23,7 @@ from ingest.corpus.types import AccessList
 from service.sample import Ask, Sample, SampleDocument, SampleQuestion, load_sample
 
 KEY_NAME = "demo"
+TELL_SECONDS = 5.0  # between two signs of life
 READY_SECONDS = 180.0  # loading the embedder takes a busy two-core machine half a minute
 REQUEST_SECONDS = 150.0  # an upload that is waited for
 CONFLICT = 409
@@ -87,16 +88,19 @@ def entries(access: AccessList) -> dict[str, list[str]]:
 
 def wait_until_ready(url: str, pid_file: Path | None) -> None:
     """:raises DemoFailed: if the service ends, or is not ready in time."""
-    started = time.monotonic()
+    started = told = time.monotonic()
+    tell("==> Waiting for the service to load its embedder")
     while not is_ready(url):
         waited = time.monotonic() - started
-        tell(f"\r==> Waiting for the service to load its embedder … {waited:.0f} s", end="")
+        if time.monotonic() - told >= TELL_SECONDS:
+            told = time.monotonic()
+            tell(f"    … {waited:.0f} s")
         if pid_file is not None and not is_alive(pid_file):
             raise DemoFailed(f"The service ended.\n{end_of_log(pid_file)}")
         if waited > READY_SECONDS:
             raise DemoFailed(f"The service was not ready within {READY_SECONDS:.0f} s: see {url}/readyz.")
         time.sleep(0.5)
-    tell(f"\r==> The service is ready at {url} (after {time.monotonic() - started:.0f} s)      ")
+    tell(f"==> The service is ready at {url}, after {time.monotonic() - started:.0f} s")
 
 
 def is_ready(url: str) -> bool:
@@ -138,11 +142,10 @@ def load(admin: Client, sample: Sample) -> None:
         for group_id in user.group_ids:
             admin.send("PUT", f"/v1/groups/{group_id}/members/{user.id}")
     for number, document in enumerate(sample.documents, start=1):
-        tell(f"\r    {number}/{len(sample.documents)}  {document.path:<45}", end="")
         uploaded = admin.upload(sample.collection_id, document)
         if uploaded["state"] != "ready":
-            raise DemoFailed(f"\n{document.path} is {uploaded['state']}: {uploaded['failure_reason']}")
-    tell("")
+            raise DemoFailed(f"{document.path} is {uploaded['state']}: {uploaded['failure_reason']}")
+        tell(f"    {number}/{len(sample.documents)}  {document.path}")
 
 
 def create(admin: Client, path: str, body: object) -> None:
@@ -193,7 +196,7 @@ def faults(reader: Client, question: SampleQuestion, ask: Ask, answer: dict[str,
     if ask.outcome == "answered":
         yield from (f"it lacks {words!r}" for words in question.must_contain if words not in said)
     for citation in answer["citations"]:
-        text = reader.send("GET", citation["url"])["text"]
+        text = reader.send("GET", citation["url"])["document"]["text"]
         if text[citation["start"] : citation["end"]] != citation["quote"]:
             yield f"{citation['marker']} does not stand in the document where it says"
 
@@ -201,8 +204,8 @@ def faults(reader: Client, question: SampleQuestion, ask: Ask, answer: dict[str,
 # --- telling -----------------------------------------------------------------------------------
 
 
-def tell(text: str, end: str = "\n") -> None:
-    print(text, end=end, flush=True)  # a pipe would hold progress back
+def tell(text: str) -> None:
+    print(text, flush=True)  # a pipe would hold progress back
 
 
 def describe(asked: Asked, sample: Sample) -> str:
