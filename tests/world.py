@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -97,8 +97,10 @@ def canary(company: str, collection_id: str) -> str:
 
 
 @contextmanager
-def running_world(database: Database, home: Path) -> Iterator[World]:
-    parts = make_parts(database, home)
+def running_world(
+    database: Database, home: Path, change: Callable[[Parts], Parts] = lambda parts: parts
+) -> Iterator[World]:
+    parts = change(make_parts(database, home))
     keys = {company: found_company(parts, company) for company in ("acme", "globex")}
     with running(parts) as client:
         acme, globex = keys["acme"], keys["globex"]
