@@ -16,8 +16,10 @@ from service.cite import render
 from service.clock import StageClock
 from service.history import AnswerRecord, ScoredChunk, keep_answer
 from service.parts import Parts
+from service.safety import inspect_output
 from service.types import (
     Answer,
+    Candidate,
     Citation,
     Evidence,
     FinishReason,
@@ -123,7 +125,8 @@ class AnswerInProgress:
         )
 
     def trace(self) -> Trace:
-        return Trace(self.fused, self._denied(), self.ranked, self.packed, tuple(self.statements))
+        missing = tuple(one.chunk_id for one in self._denied())
+        return Trace(self.fused, missing, self.ranked, self.packed, tuple(self.statements))
 
     def record(self) -> AnswerRecord:
         usage = self.usage()
@@ -142,18 +145,19 @@ class AnswerInProgress:
             words_weight=self.fused.words_weight,
             words_reason=self.fused.reason,
             retrieved=tuple(ScoredChunk(c.chunk_id, c.score) for c in self.fused.candidates),
-            denied=self._denied(),
+            denied=tuple(ScoredChunk(c.chunk_id, c.score) for c in self._denied()),
             used=tuple(ScoredChunk(e.stored.id, e.ranked.score) for e in self.packed.evidence),
             left_out={str(d.chunk_id): d.reason for d in self.packed.decisions if not d.taken},
             timings_ms=self.clock.timings_ms(),
             finish_reason=self.finish_reason,
             statements=tuple(self.statements),
             refusal_code=self.refusal.code if self.refusal else None,
+            safety=None if self.failure else inspect_output(self.answer().answer),
         )
 
-    def _denied(self) -> tuple[int, ...]:
+    def _denied(self) -> tuple[Candidate, ...]:
         given = {one.stored.id for one in self.ranked}
-        return tuple(c.chunk_id for c in self.fused.candidates if c.chunk_id not in given)
+        return tuple(one for one in self.fused.candidates if one.chunk_id not in given)
 
 
 def cite(statements: Sequence[Statement], evidence: Iterable[Evidence]) -> Iterable[Citation]:

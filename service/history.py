@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 from pydantic import TypeAdapter
 from sqlalchemy import Index, String, Text, insert, select
@@ -15,6 +14,7 @@ from ingest.corpus.lookup import look_up, readable_versions
 from ingest.corpus.tables import Base
 from ingest.corpus.types import Principal
 from service.cite import render
+from service.safety import SafetyResult
 from service.types import Answer, Citation, Statement
 
 WITHHELD = {"en": "[withheld: source no longer available]", "zh": "[已隐去：来源已不可用]"}
@@ -60,7 +60,7 @@ class AnswerRecord:
     words_weight: float | None = None
     words_reason: str = ""
     retrieved: tuple[ScoredChunk, ...] = ()
-    denied: tuple[int, ...] = ()  # found by an index, not given out by the look-up
+    denied: tuple[ScoredChunk, ...] = ()  # found by an index, not given out by the look-up
     used: tuple[ScoredChunk, ...] = ()  # in the evidence
     left_out: dict[str, str] = field(default_factory=dict)  # chunk id -> why it is not in the evidence
     tool_calls: tuple[str, ...] = ()
@@ -68,7 +68,7 @@ class AnswerRecord:
     finish_reason: str = "error"
     statements: tuple[Statement, ...] = ()  # dropped ones included, with their verdicts
     refusal_code: str | None = None
-    safety: dict[str, Any] = field(default_factory=dict)
+    safety: SafetyResult | None = None  # of the text shown; None where there is none
 
 
 ANSWER = TypeAdapter(Answer)

@@ -1,0 +1,192 @@
+"""What is recorded of a question, however it ends."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from sqlalchemy import select
+
+from ingest.corpus.database import Database
+from ingest.corpus.store import delete_document
+from ingest.corpus.types import Principal
+from service.answer import answer_question
+from service.history import RECORD, AnswerRecord, AnswerRow
+from service.parts import Parts
+from service.types import (
+    Done,
+    DraftStatement,
+    Event,
+    EvidenceFound,
+    Generated,
+    GenerationTask,
+    Progress,
+    Question,
+    Refused,
+    StatementPassed,
+)
+from tests.world import EVERYONE, found_company, keep_text, make_parts
+
+BOB = Principal("acme", "bob")
+FACT = "The canteen opens at 8 o'clock."
+ASKED = Question("When does the canteen open?", "en", collections=("handbook",))
+
+
+@pytest.fixture
+def parts(database: Database, tmp_path: Path) -> Parts:
+    parts = make_parts(database, tmp_path)
+    found_company(parts, "acme")
+    keep_text(parts, "acme", "handbook", "canteen.txt", f"{FACT} It closes at 14 o'clock.", EVERYONE)
+    return parts
+
+
+async def events(parts: Parts, question: Question = ASKED) -> list[Event]:
+    return [event async for event in answer_question(question, BOB, parts)]
+
+
+def record_of(parts: Parts) -> AnswerRecord:
+    with parts.database.reading() as session:
+        return RECORD.validate_json(session.scalars(select(AnswerRow.record)).one())
+
+
+class Scripted:
+    """A generator that says what it is told to."""
+
+    kind = "vllm"
+    version = "scripted"
+
+    def __init__(self, *drafts: DraftStatement | Exception) -> None:
+        self.drafts = drafts
+
+    async def draft(self, _task: GenerationTask) -> AsyncGenerator[DraftStatement | Generated, None]:
+        for draft in self.drafts:
+            if isinstance(draft, Exception):
+                raise draft
+            yield draft
+        yield Generated("stop", 120, 30)
+
+
+def scripted(parts: Parts, *drafts: DraftStatement | Exception) -> Parts:
+    return replace(parts, generator=Scripted(*drafts))  # type: ignore[arg-type]
+
+
+async def test_the_way_is_told_in_order_and_ends_with_the_whole_answer(parts: Parts):
+    told = await events(scripted(parts, DraftStatement(FACT, ("C1",))))
+    stages = [event.stage for event in told if isinstance(event, Progress)]
+    assert stages == ["retrieve", "look_up", "rerank", "pack", "generate"]
+    done = told[-1]
+    assert isinstance(done, Done)
+    assert [event.statement for event in told if isinstance(event, StatementPassed)] == list(
+        done.answer.statements
+    )
+    assert sum(isinstance(event, EvidenceFound) for event in told) == 1
+    assert done.answer.answer.count("[C1]") == 1
+    (citation,) = done.answer.citations
+    assert citation.quote == FACT
+
+
+async def test_every_field_of_the_record_is_filled_for_an_answer(parts: Parts):
+    wrong = DraftStatement("The canteen opens at 9 o'clock.", ("C1",))
+    (*_, done) = await events(scripted(parts, DraftStatement(FACT, ("C1",)), wrong))
+    assert isinstance(done, Done)
+    record = record_of(parts)
+    assert (record.answer_id, record.trace_id) == (done.answer.answer_id, done.answer.trace_id)
+    assert (record.tenant_id, record.user_id, record.question) == ("acme", "bob", ASKED.text)
+    assert record.collections == ("handbook",)
+    assert {
+        "prompt",
+        "policy",
+        "model",
+        "embedder",
+        "reranker",
+        "judge",
+        "config",
+        "code",
+    } <= record.versions.keys()
+    assert record.versions["model"] == "scripted"
+    assert record.versions["index_generation"].startswith("handbook=")
+    assert record.sampling == {}  # nothing is sampled
+    assert (record.input_tokens, record.output_tokens) == (120, 30)
+    assert record.evidence_tokens > 0
+    assert record.words_weight is not None
+    assert record.words_reason
+    assert {one.chunk_id for one in record.used} <= {one.chunk_id for one in record.retrieved}
+    assert record.denied == ()
+    assert record.left_out.keys().isdisjoint({str(one.chunk_id) for one in record.used})
+    assert record.tool_calls == ()
+    assert {
+        "retrieve",
+        "look_up",
+        "rerank",
+        "pack",
+        "check",
+        "first_statement",
+        "e2e",
+    } <= record.timings_ms.keys()
+    assert record.finish_reason == "stop"
+    assert [one.verdict.status for one in record.statements] == ["supported", "not_supported"]
+    assert record.refusal_code is None
+    assert record.safety is not None
+    assert (record.safety.links, record.safety.images) == (0, 0)
+
+
+async def test_what_no_statement_supports_is_refused_and_the_drafts_are_kept_out_of_the_answer(parts: Parts):
+    told = await events(scripted(parts, DraftStatement("The canteen opens at 9 o'clock.", ("C1",))))
+    assert not any(isinstance(event, StatementPassed) for event in told)
+    refused = next(event for event in told if isinstance(event, Refused))
+    assert refused.refusal.code == "unsupported_answer"
+    record = record_of(parts)
+    assert (record.finish_reason, record.refusal_code) == ("refused", "unsupported_answer")
+    assert [one.verdict.level for one in record.statements] == ["facts"]
+
+
+async def test_without_collections_nothing_is_generated(parts: Parts):
+    never = scripted(parts, AssertionError("generated without evidence"))
+    (*_, done) = await events(never, replace(ASKED, collections=()))
+    assert isinstance(done, Done)
+    assert done.answer.refusal is not None
+    assert done.answer.refusal.code == "no_evidence"
+    assert record_of(parts).retrieved == ()
+
+
+async def test_an_error_is_recorded_with_all_that_was_known(parts: Parts):
+    broken = scripted(parts, DraftStatement(FACT, ("C1",)), RuntimeError("engine gone"))
+    with pytest.raises(RuntimeError, match="engine gone"):
+        await events(broken)
+    record = record_of(parts)
+    assert record.finish_reason == "error"
+    assert record.used
+    assert [one.verdict.status for one in record.statements] == ["supported"]
+    assert record.safety is None
+
+
+async def test_a_reader_who_leaves_is_recorded_as_cancelled(parts: Parts):
+    async with aclosing(answer_question(ASKED, BOB, parts)) as told:
+        async for event in told:
+            if isinstance(event, EvidenceFound):
+                break
+    record = record_of(parts)
+    assert (record.finish_reason, record.statements) == ("cancelled", ())
+    assert record.used
+
+
+async def test_a_citation_of_what_was_revoked_while_it_was_written_is_withheld(parts: Parts):
+    class Revoking(Scripted):
+        async def draft(self, task: GenerationTask) -> AsyncGenerator[DraftStatement | Generated, None]:
+            remove(parts, task)
+            async for each in super().draft(task):
+                yield each
+
+    changed = replace(parts, generator=Revoking(DraftStatement(FACT, ("C1",))))  # type: ignore[arg-type]
+    told = await events(changed)
+    assert not any(isinstance(event, StatementPassed) for event in told)
+    assert [one.verdict.level for one in record_of(parts).statements] == ["permitted"]
+
+
+def remove(parts: Parts, task: GenerationTask) -> None:
+    with parts.database.writing() as session:
+        for document_id in {one.stored.document_id for one in task.evidence}:
+            delete_document(session, "acme", document_id)
