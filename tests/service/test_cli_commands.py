@@ -18,6 +18,7 @@ from service.settings import ServiceSettings
 from tests.fakes import HashEmbedder
 
 HANDBOOK = "# Handbook\n\nEmployees have 25 days of annual leave.\n\nThe gate code is QX-7731.\n"
+LEAVE = "How many days of annual leave do employees have?"
 CHINESE = "# 差旅\n\n差旅费须在三十天内报销。\n"
 
 
@@ -304,14 +305,14 @@ def test_access_given_while_ingesting_narrows_the_documents(filled: CommandLine,
 
 
 def test_an_answer_cites_what_it_says(filled: CommandLine) -> None:
-    answer = filled.done("ask", "What is the gate code QX-7731?", "--user", "ana")
+    answer = filled.done("ask", LEAVE, "--user", "ana")
     assert answer["outcome"] == "answered"
-    assert "QX-7731" in answer["answer"]
+    assert "25 days" in answer["answer"]
     assert answer["citations"][0]["marker"] in answer["answer"]
 
 
 def test_a_person_sees_answer_and_quote(filled: CommandLine) -> None:
-    ended = filled("ask", "What is the gate code QX-7731?")
+    ended = filled("ask", LEAVE)
     assert ended.code == 0
     assert "“" in ended.out
     assert "Handbook" in ended.out
@@ -319,7 +320,7 @@ def test_a_person_sees_answer_and_quote(filled: CommandLine) -> None:
 
 def test_a_refusal_is_an_answer(filled: CommandLine) -> None:
     filled.done("collections", "create", "nothing")
-    ended = filled("ask", "What is the gate code QX-7731?", "--collection", "nothing", "--json")
+    ended = filled("ask", LEAVE, "--collection", "nothing", "--json")
     assert ended.code == 0
     assert ended.json["refusal"]["code"]
 
