@@ -194,16 +194,10 @@ def _stored_chunks(tenant_id: str) -> Select[*tuple[Any, ...]]:
 
 
 def _stored_chunk(row: Any) -> StoredChunk:
+    """In the order of the columns of `_stored_chunks`: those of StoredChunk, then those of Chunk."""
+    chunk_id, tenant_id, collection_id, document_id, version, title, source_name, language, *chunk = row
     return StoredChunk(
-        id=row.id,
-        tenant_id=row.tenant_id,
-        collection_id=row.collection_id,
-        document_id=row.document_id,
-        version=row.version,
-        title=row.title,
-        source_name=row.source_name,
-        language=row.language,
-        chunk=Chunk(row.ordinal, row.text, row.start, row.end, row.page, row.section, row.context),
+        chunk_id, tenant_id, collection_id, document_id, version, title, source_name, language, Chunk(*chunk)
     )
 
 
