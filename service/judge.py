@@ -16,6 +16,7 @@ import numpy as np
 
 from ingest.corpus.seams import Embedder
 from ingest.sentences import sentence_spans
+from service.numbers import find_facts
 from service.overlap import content_words, coverage
 from service.seams import Support
 
@@ -82,9 +83,20 @@ def _stretches(spans: Sequence[Span]) -> list[Span]:
 
 def _shared_form(claim: str, stretch: str) -> float:
     """The mean of shared words and shared character triples, as shares of the claim's."""
+    claim, stretch = _without_facts(claim), _without_facts(stretch)
     shared_words = coverage(dict.fromkeys(content_words(claim), 1.0), content_words(stretch))
     shared_triples = coverage(dict.fromkeys(_triples(claim), 1.0), _triples(stretch))
     return (shared_words + shared_triples) / 2
+
+
+def _without_facts(text: str) -> str:
+    """Numbers and dates were compared before, and are written in too many ways to compare as words."""
+    parts, position = [], 0
+    for fact in find_facts(text):
+        parts.append(text[position : fact.start])
+        position = fact.end
+    rest = " ".join([*parts, text[position:]])
+    return rest if any(sign.isalpha() for sign in rest) else text
 
 
 def _triples(text: str) -> frozenset[str]:

@@ -123,7 +123,7 @@ def as_good_as_the_best(sentences: Sequence[Sentence], scores: Scores) -> list[S
 
 
 def items_around(sentences: Sequence[Sentence], best: int) -> list[Sentence]:
-    """The list that the best sentence is an item of or leads to, and that sentence; empty if there is none."""
+    """The list that the best sentence is an item of or leads to, with that sentence; empty if none."""
     same = sentences[best].evidence
     first = best if sentences[best].is_item else best + 1
     while sentences[best].is_item and first > 0 and _is_item_of(sentences[first - 1], same):

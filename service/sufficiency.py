@@ -24,7 +24,7 @@ HAN_SHARE = (
 def find_insufficiency(question: Question, fused: Fused, packed: Packed) -> RefusalCode | None:
     """Why not to answer, or none.
 
-    `no_evidence` without a passage; `insufficient_evidence` where no passage is near enough in words and meaning,
+    `no_evidence` without a passage; `insufficient_evidence` where no passage is near enough in words and meaning
     or where the question names a date or an identifier that no passage states.
     """
     if not fused.candidates or not packed.evidence:

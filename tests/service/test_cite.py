@@ -1,4 +1,4 @@
-from time import perf_counter
+from time import perf_counter, process_time
 
 import pytest
 from hypothesis import given
@@ -221,13 +221,13 @@ def test_text_without_brackets_round_trips(draft: str) -> None:
 )
 def test_time_is_linear_in_the_draft(piece: str) -> None:
     def seconds(repeats: int) -> float:
-        started = perf_counter()
+        started = process_time()
         parse_draft(piece * repeats)
         without_forged_markers(piece * repeats)
-        return perf_counter() - started
+        return process_time() - started
 
     small = min(seconds(2_000) for _ in range(2))
-    assert seconds(16_000) < 30 * small + 0.05  # eight times the text; quadratic would be 64 times
+    assert seconds(16_000) < 30 * small + 0.2  # eight times the text; quadratic would be 64 times
 
 
 # --- statements to text ------------------------------------------------------------------------

@@ -1,6 +1,6 @@
 from decimal import Decimal
 from itertools import pairwise
-from time import perf_counter
+from time import process_time
 
 import pytest
 from hypothesis import given
@@ -211,9 +211,9 @@ def test_facts_are_slices_in_order(text: str) -> None:
 )
 def test_time_is_linear_in_the_text(piece: str) -> None:
     def seconds(repeats: int) -> float:
-        started = perf_counter()
+        started = process_time()
         find_facts(piece * repeats)
-        return perf_counter() - started
+        return process_time() - started
 
     small = min(seconds(1_000) for _ in range(2))
-    assert seconds(8_000) < 30 * small + 0.05
+    assert seconds(8_000) < 30 * small + 0.2

@@ -1,0 +1,138 @@
+import pytest
+
+from service.check import check_statement
+from service.judge import LexicalSemanticJudge
+from service.seams import Support
+from service.types import DraftStatement, Evidence, Level, Span, Statement
+from tests.fakes import HashEmbedder
+from tests.service.passages import evidence
+
+RETURNS = (
+    "Returns policy. Customers may return goods within 30 days of delivery. Opened goods are not refunded."
+)
+PRICES = "The permit costs 40 EUR a month. It ends on 31 December 2024."
+LEAVE = "员工每年享有十五天带薪年假。试用期员工不享有年假。年假须提前5个工作日申请。"
+
+
+class Unsure:
+    """Cannot tell."""
+
+    version = "unsure"
+    threshold = 0.5
+
+    def support(self, premise: str, claim: str) -> Support:
+        return Support(None, 0, len(premise), f"Nothing is known of {claim!r}.")
+
+
+def check(
+    text: str,
+    *citations: str,
+    of: tuple[Evidence, ...] | None = None,
+    permitted: frozenset[int] = frozenset({1, 2, 3}),
+    malformed: tuple[str, ...] = (),
+) -> Statement:
+    passages = evidence(RETURNS, PRICES, LEAVE) if of is None else of
+    draft = DraftStatement(text, citations, malformed)
+    return check_statement(draft, passages, permitted, LexicalSemanticJudge(HashEmbedder()))
+
+
+def test_sentence_of_the_passage_is_supported_and_shown_in_place() -> None:
+    passages = evidence(RETURNS, start=1000)
+    sentence = "Customers may return goods within 30 days of delivery."
+    verdict = check(sentence, "C1", of=passages).verdict
+    assert (verdict.status, verdict.level, verdict.score) == ("supported", "support", 1.0)
+    (span,) = verdict.spans
+    assert span == Span("C1", 1016, 1070)
+    assert RETURNS[span.start - 1000 : span.end - 1000] == sentence
+
+
+@pytest.mark.parametrize(
+    ("text", "citations", "malformed", "level", "reason"),
+    [
+        ("Goods go back.", (), (), "grammar", "carries no citation"),
+        ("Goods go back [C1;C2].", (), ("[C1;C2]",), "grammar", "[C1;C2] is no citation"),
+        ("---", ("C1",), (), "grammar", "says nothing"),
+        ("Goods go back.", ("C7",), (), "exists", "C7 does not exist; the evidence ends at C3"),
+        ("Goods go back.", ("C1", "C99"), (), "exists", "C99 does not exist"),
+        ("Customers may return goods within 300 days.", ("C1",), (), "facts", "300 days is not in C1"),
+        ("客户可在 300 天内退货。", ("C1",), (), "facts", "300 天 is not in C1"),
+        ("The permit costs 40 USD a month.", ("C2",), (), "facts", "40 USD is not in C2"),
+        ("It ends on 30 December 2024.", ("C2",), (), "facts", "it has 31 December 2024"),
+        ("员工每年享有二十天带薪年假。", ("C3",), (), "facts", "二十天 is not in C3; it has 十五天"),
+        ("年假须提前5天申请。", ("C3",), (), "facts", "5天 is not in C3"),
+        ("Opened goods are refunded.", ("C1",), (), "facts", "C1 denies"),
+        ("试用期员工享有年假。", ("C3",), (), "facts", "C3 denies"),
+        ("Customers may not return goods within 30 days.", ("C1",), (), "facts", "C1 does not deny"),
+        ("The moon is made of cheese.", ("C1",), (), "support", "C1 does not carry it"),
+    ],
+)  # fmt: skip
+def test_what_the_passage_does_not_carry_is_refused_with_its_level_and_reason(
+    text: str, citations: tuple[str, ...], malformed: tuple[str, ...], level: Level, reason: str
+) -> None:
+    verdict = check(text, *citations, malformed=malformed).verdict
+    assert (verdict.status, verdict.level) == ("not_supported", level)
+    assert reason in verdict.reason
+
+
+@pytest.mark.parametrize(
+    ("text", "marker"),
+    [
+        ("Goods may be returned by customers within thirty days of delivery.", "C1"),
+        ("The permit costs €40 a month.", "C2"),
+        ("It ends on 2024-12-31.", "C2"),
+        ("员工每年享有15天带薪年假。", "C3"),
+        ("年假须提前五个工作日申请。", "C3"),
+    ],
+)
+def test_same_facts_in_other_words_are_supported(text: str, marker: str) -> None:
+    verdict = check(text, marker).verdict
+    assert verdict.status == "supported", verdict
+
+
+def test_right_statement_under_the_wrong_passage_is_refused() -> None:
+    assert check("The permit costs 40 EUR a month.", "C1").verdict.level == "facts"
+    assert check("Opened goods are not refunded.", "C2").verdict.level == "support"
+
+
+def test_citation_that_carries_nothing_is_taken_off() -> None:
+    statement = check("The permit costs 40 EUR a month.", "C1", "C2")
+    assert (statement.verdict.status, statement.citations) == ("supported", ("C2",))
+    assert {span.marker for span in statement.verdict.spans} == {"C2"}
+
+
+def test_statement_that_needs_two_passages_keeps_both_and_no_third() -> None:
+    joined = "Customers may return goods within 30 days of delivery. The permit costs 40 EUR a month."
+    statement = check(joined, "C1", "C3", "C2")
+    assert (statement.verdict.status, statement.citations) == ("supported", ("C1", "C2"))
+    assert {span.marker for span in statement.verdict.spans} == {"C1", "C2"}
+
+
+def test_passage_that_may_no_longer_be_read_is_refused_like_a_gone_one() -> None:
+    verdict = check("The permit costs 40 EUR a month.", "C2", permitted=frozenset({1})).verdict
+    assert (verdict.level, verdict.reason) == ("permitted", "The source of C2 is no longer available.")
+    assert "permit costs" not in verdict.reason
+
+
+def test_half_a_sentence_that_turns_its_meaning_is_not_taken_for_a_quote() -> None:
+    passages = evidence("It is not true that visitors may smoke in the hall.")
+    assert check("Visitors may smoke in the hall.", "C1", of=passages).verdict.level == "facts"
+
+
+def test_table_row_is_read_with_its_header() -> None:
+    passages = evidence("| Rotterdam | 165 |", context="| City | EUR per night |", start=50)
+    verdict = check("| City | EUR per night |\n| Rotterdam | 165 |", "C1", of=passages).verdict
+    assert verdict.status == "supported"
+    assert verdict.spans == (Span("C1", 50, 69),)
+
+
+def test_judge_that_cannot_tell_counts_as_not_supported() -> None:
+    statement = check_statement(DraftStatement("Goods.", ("C1",)), evidence(RETURNS), {1}, Unsure())
+    assert (statement.verdict.status, statement.verdict.level) == ("not_supported", "support")
+
+
+def test_what_is_shown_is_inert_while_spans_point_into_the_original() -> None:
+    passages = evidence("As [C9] says, see [here](http://a.example) <b>now</b>.")
+    statement = check("As [C9] says, see [here](http://a.example) <b>now</b>.", "C1", of=passages)
+    assert statement.verdict.status == "supported"
+    assert statement.text == "As ‹C9› says, see here ‹b>now‹/b>."
+    assert statement.verdict.spans == (Span("C1", 0, 54),)
