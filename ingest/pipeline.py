@@ -43,6 +43,10 @@ TITLE_TOKENS = 64  # of the embedder's tokens, what a title may take of a chunk'
 MARGIN_TOKENS = 16  # prefix, special tokens and joins
 
 
+class JobLost(Exception):
+    """The lease ran out and another worker has the job: stop, quietly."""
+
+
 @dataclass(frozen=True, slots=True)
 class Workbench:
     """What ingestion works with."""
@@ -129,8 +133,9 @@ def work_off(bench: Workbench, job: jobs.Job, reached: Reached = unwatched) -> N
     def on_step(step: str) -> None:
         if step in STATE_AT:
             with bench.database.writing() as session:
+                if not jobs.renew(session, job, time.time() + LEASE_SECONDS):
+                    raise JobLost
                 store.set_state(session, job.document_id, job.version, STATE_AT[step])
-                jobs.renew(session, job, time.time() + LEASE_SECONDS)
         reached(step)
 
     try:
@@ -140,6 +145,8 @@ def work_off(bench: Workbench, job: jobs.Job, reached: Reached = unwatched) -> N
             ingest_document(bench, pending, on_step)
         with bench.database.writing() as session:
             jobs.finish(session, job)
+    except JobLost:
+        LOG.warning("job lost to another worker", extra={"job_id": job.id})
     except CitewardError as error:
         _fail(bench, job, error.code, str(error), may_pass=isinstance(error, Unavailable))
     except Exception as error:  # the edge of a worker: one file's surprise must not stop the others
@@ -198,11 +205,4 @@ def _refuse_at_the_door(source_name: str, data: bytes, max_bytes: int) -> None:
             f"{source_name!r} has {len(data):,} bytes.",
             why=f"The limit is {max_bytes:,}.",
             next_step="Split the file or raise CITEWARD_MAX_UPLOAD_BYTES.",
-        )
-    if not source_name.strip() or len(source_name) > 1000 or any(ord(c) < 32 for c in source_name):
-        raise InvalidInput(
-            f"The file name {source_name[:60]!r} cannot be used.",
-            why="It must have 1 to 1000 characters and no control characters.",
-            next_step="Rename the file.",
-            field="file",
         )
