@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import chain, islice
 from typing import Literal
 
 import numpy as np
@@ -110,8 +110,9 @@ class QuotingGenerator:
 
 def read_sentences(evidence: Sequence[Evidence]) -> list[Sentence]:
     """What may be quoted, in order: no heading, table header or code; nothing twice; a bounded number."""
-    every = (sentence for each in evidence for sentence in _sentences(each))
-    different = {"".join(sentence.text.split()): sentence for sentence in every}
+    different: dict[str, Sentence] = {}
+    for sentence in chain.from_iterable(map(_sentences, evidence)):
+        different.setdefault("".join(sentence.text.split()), sentence)
     return list(islice(different.values(), MOST_SENTENCES_READ))
 
 

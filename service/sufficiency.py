@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from service.numbers import Date, Fact, Identifier, find_facts, is_stated
+from service.numbers import Date, Fact, Identifier, Number, find_facts, is_stated
 from service.overlap import content_words, coverage
 from service.pack import passage_text
 from service.types import Evidence, Fused, Packed, Question, RefusalCode
@@ -15,6 +15,7 @@ LEAST_STRENGTH = 3.8  # share of the question's words in a passage + 4 × inner 
 LIKENESS_WEIGHT = 4.0
 ENOUGH_WORDS = 0.7  # share of the question's words that is enough, whatever the embedder thinks
 LEAST_MEANING_ACROSS_LANGUAGES = 0.755  # words cannot tell there
+YEARS = range(1900, 2100)
 HAN = re.compile("[\u3400-\u9fff]")
 HAN_SHARE = (
     0.1  # of a text's characters, from which it counts as Chinese; English with a Chinese name has less
@@ -24,8 +25,8 @@ HAN_SHARE = (
 def find_insufficiency(question: Question, fused: Fused, packed: Packed) -> RefusalCode | None:
     """Why not to answer, or none.
 
-    `no_evidence` without a passage; `insufficient_evidence` where no passage is near enough in words and meaning
-    or where the question names a date or an identifier that no passage states.
+    `no_evidence` without a passage; `insufficient_evidence` where no passage is near enough in words and
+    meaning, or where the question names a date or an identifier that no passage states.
     """
     if not fused.candidates or not packed.evidence:
         return "no_evidence"
@@ -46,11 +47,19 @@ def _may_answer(question: str, evidence: Evidence) -> bool:
 
 
 def _states_what_is_named(question: str, packed: Packed) -> bool:
-    named = [fact for fact in find_facts(question) if isinstance(fact.value, Date | Identifier)]
-    there: list[Fact] = []
-    for each in packed.evidence if named else ():
-        there.extend(find_facts(_titled(each)))
-    return all(is_stated(fact, there) for fact in named)
+    named = [fact for fact in find_facts(question) if _names_one(fact)]
+    if not named:
+        return True
+    text = "\n".join(_titled(each) for each in packed.evidence)
+    there = find_facts(text)
+    return all(is_stated(fact, there) or fact.written.casefold() in text.casefold() for fact in named)
+
+
+def _names_one(fact: Fact) -> bool:
+    """Whether it names one thing that an answer has to be about: a date, a year, an identifier."""
+    if isinstance(fact.value, Number):
+        return not fact.value.unit and fact.value.value in YEARS
+    return isinstance(fact.value, Date | Identifier)
 
 
 def _titled(evidence: Evidence) -> str:
