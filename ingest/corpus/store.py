@@ -6,6 +6,7 @@ Everything here writes for a tenant and asks nobody's permission: who may write 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -31,6 +32,7 @@ from ingest.corpus.types import (
 )
 
 LONGEST_NAME = 500  # characters
+UNUSABLE = re.compile("[\x00-\x1f\x7f\ud800-\udfff]")  # in a name: controls, and bytes that were no UTF-8
 LONGEST_TITLE = 500  # characters; a title is a label, so a longer one is cut
 STORED_VECTOR = np.dtype("<f4")
 UNFINISHED: tuple[DocumentState, ...] = ("queued", "reading", "embedding")
@@ -192,10 +194,10 @@ def _unfinished(document_id: str, version: int) -> Any:
 
 def _require_name(source_name: str) -> None:
     too_long = len(source_name) > LONGEST_NAME
-    if not source_name.strip() or too_long or any(ord(c) < 32 or ord(c) == 127 for c in source_name):
+    if not source_name.strip() or too_long or UNUSABLE.search(source_name):
         raise InvalidInput(
             f"The file name {source_name[:60]!r} cannot be used.",
-            why=f"It must have 1 to {LONGEST_NAME} characters and no control characters.",
+            why=f"It must be text of 1 to {LONGEST_NAME} characters without control characters.",
             next_step="Rename the file.",
             field="source_name",
         )

@@ -87,12 +87,14 @@ def prepare(
 
 
 async def _answer(question: Question, asker: Principal, parts: Parts) -> Answer:
+    answer: Answer | None = None
     async for event in answer_question(question, asker, parts):
         if isinstance(event, Progress):
             say(f"{event.stage} …")
         if isinstance(event, Done):
-            return event.answer
-    raise AssertionError("an answer ends with Done")
+            answer = event.answer
+    assert answer is not None, "an answer ends with Done"
+    return answer
 
 
 def _show_answer(answer: Answer) -> None:

@@ -6,7 +6,9 @@ is called: `citeward version` need not wait for a database library, nor `citewar
 
 from __future__ import annotations
 
+import sys
 from importlib import import_module
+from io import TextIOWrapper
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -60,6 +62,11 @@ class Commands(TyperGroup):
         except CitewardError as error:
             show_error(error)
             raise typer.Exit(WRONG_USE if isinstance(error, InvalidInput) else FAILED) from None
+        except BrokenPipeError:
+            raise  # whoever read the output has enough
+        except OSError as error:  # the machine's no (permission, full disk) is no fault of the program
+            show_error(CitewardError(f"{error.strerror or error}: {error.filename or 'the data folder'}."))
+            raise typer.Exit(FAILED) from None
 
 
 app = typer.Typer(
@@ -80,4 +87,7 @@ def citeward() -> None:
 
 
 def main() -> None:
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):  # a file name or an encoding must not end a command
+            stream.reconfigure(errors="backslashreplace")
     app(prog_name="citeward")

@@ -62,7 +62,13 @@ def show_rows(rows: Sequence[object], columns: Mapping[str, Callable[[Any], obje
 def progress() -> Iterator[Watch]:
     """A bar for each thing that is being done; a line for each thing done where nobody can see bars."""
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=ERR, disable=not ERR.is_terminal) as bars:
+    bars = Progress(
+        *columns,
+        console=ERR,
+        disable=not ERR.is_terminal,
+        redirect_stdout=OUT.is_terminal,  # where results go elsewhere they must not end up among the bars
+    )
+    with bars:
         tasks: dict[str, Any] = {}
 
         def watch(doing: str, done: int, of: int) -> None:

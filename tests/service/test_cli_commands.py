@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
@@ -151,6 +152,13 @@ def test_version_and_settings_need_no_data_folder(fresh: CommandLine) -> None:
     assert not fresh.settings.corpus.home.exists()
 
 
+def test_a_data_folder_that_cannot_be_made_is_said_plainly(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("in the way")
+    ended = command_line(tmp_path / "file" / "home")("init")
+    assert ended.code == 1
+    assert "Not a directory" in ended.err
+
+
 # --- people and keys ---------------------------------------------------------------------------
 
 
@@ -266,6 +274,13 @@ def test_a_file_that_fails_does_not_stop_the_others(citeward: CommandLine, docs:
         "c-picture.png": "unsupported_type",
     }
     assert ended.json["summary"]["ready"] == 2
+
+
+def test_a_file_name_that_is_no_text_fails_alone(citeward: CommandLine, docs: Path) -> None:
+    Path(os.fsdecode(bytes(docs) + b"/b\xff.md")).write_text("The name is not UTF-8.", "utf-8")
+    ended = citeward("ingest", str(docs), "-c", "rules", "--create")
+    assert ended.code == 1
+    assert "2 ready, 0 unchanged, 1 failed." in ended.err
 
 
 def test_a_person_sees_a_line_for_each_file(citeward: CommandLine, docs: Path) -> None:

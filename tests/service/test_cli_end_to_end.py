@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import pty
 import subprocess
 import sys
 from pathlib import Path
@@ -51,6 +53,15 @@ def test_the_installed_command_runs() -> None:
     ran = subprocess.run([command, "nonsense"], capture_output=True, text=True, check=False)
     assert ran.returncode == 2
     assert "No such command" in ran.stderr
+
+
+def test_results_go_to_standard_output_even_while_a_bar_is_shown() -> None:
+    code = "from service.cli.show import progress, show\nwith progress() as w: w('x', 1, 2); show('result')"
+    terminal, its_end = pty.openpty()
+    ran = subprocess.run([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=its_end, check=True)
+    os.close(its_end)
+    os.close(terminal)
+    assert ran.stdout == b"result\n"
 
 
 def write_handbook(folder: Path) -> Path:
