@@ -159,16 +159,13 @@ def _fail(bench: Workbench, job: jobs.Job, code: str, reason: str, *, may_pass: 
         jobs.fail(session, job, code, reason, may_pass=may_pass)
 
 
-def work_off_all(bench: Workbench, reached: Reached = unwatched) -> int:
-    """Claim and do jobs until none is left; how many were done."""
-    done = 0
-    while True:
-        with bench.database.writing() as session:
-            job = jobs.claim(session, time.time(), LEASE_SECONDS)
-        if job is None:
-            return done
+def work_off_next(bench: Workbench, reached: Reached = unwatched) -> bool:
+    """Claim the oldest free job and do it; False if there is none."""
+    with bench.database.writing() as session:
+        job = jobs.claim(session, time.time(), LEASE_SECONDS)
+    if job is not None:
         work_off(bench, job, reached)
-        done += 1
+    return job is not None
 
 
 def limits_of(settings: CorpusSettings) -> ReadLimits:

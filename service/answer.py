@@ -14,7 +14,7 @@ Nothing here knows of HTTP, and no stage knows of the next.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import aclosing
 
 from ingest.corpus.lookup import look_up as look_up_chunks
@@ -45,7 +45,9 @@ from service.types import (
 )
 
 
-async def answer_question(question: Question, principal: Principal, parts: Parts) -> AsyncIterator[Event]:
+async def answer_question(
+    question: Question, principal: Principal, parts: Parts
+) -> AsyncGenerator[Event, None]:
     """Events in order, the last one `Done` with the whole answer; a refusal is an answer too."""
     making = AnswerInProgress(question, principal, parts)
     async with making.kept_whatever_happens(parts.database):
@@ -62,17 +64,20 @@ async def answer_question(question: Question, principal: Principal, parts: Parts
         making.packed = await making.timed("pack", pack_evidence, question, making.ranked, parts)
         yield EvidenceFound(len(making.packed.evidence))
 
-        insufficiency = find_insufficiency(question, making.fused, making.packed)
+        insufficiency = await making.timed(
+            "sufficiency", find_insufficiency, question, making.fused, making.packed
+        )
         if insufficiency is not None:
             making.refusal = refuse(insufficiency, question.language)
         else:
             yield Progress("generate")
-            async for statement in checked_statements(making, parts):
-                yield StatementPassed(statement, tuple(cite([statement], making.packed.evidence)))
+            async with aclosing(checked_statements(making, parts)) as passed:
+                async for statement in passed:
+                    yield StatementPassed(statement, tuple(cite([statement], making.packed.evidence)))
             if not making.shown:
-                making.refusal = refuse(
-                    "unsupported_answer" if making.statements else "insufficient_evidence", question.language
-                )
+                drafted = bool(making.statements)
+                insufficiency = "unsupported_answer" if drafted else "insufficient_evidence"
+                making.refusal = refuse(insufficiency, question.language)
 
         if making.refusal is not None:
             yield Refused(making.refusal)
@@ -104,7 +109,7 @@ def pack_evidence(question: Question, ranked: tuple[RankedChunk, ...], parts: Pa
     return pack(ranked, budget.evidence, tokenizer.count, most)
 
 
-async def checked_statements(making: AnswerInProgress, parts: Parts) -> AsyncIterator[Statement]:
+async def checked_statements(making: AnswerInProgress, parts: Parts) -> AsyncGenerator[Statement, None]:
     """Drafted statements as they pass their checks; those that do not are kept in the trace and not shown."""
     task = GenerationTask(making.question, making.packed.evidence, parts.settings.reserved_output)
     async with aclosing(parts.generator.draft(task)) as drafts:

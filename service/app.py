@@ -13,7 +13,7 @@ import uvicorn
 from anyio import to_thread
 from fastapi import FastAPI
 
-from ingest.pipeline import Workbench, work_off_all
+from ingest.pipeline import Workbench, work_off_next
 from service.api import answers, collections, documents, health, jobs, people, questions
 from service.api.edge import Edge
 from service.api.errors import handle_errors
@@ -66,7 +66,8 @@ class IngestionWorker:
         while not self.stopping.is_set():
             self.wanted.clear()
             try:
-                work_off_all(self.bench)
+                while not self.stopping.is_set() and work_off_next(self.bench):
+                    pass
             except Exception as error:  # the thread must outlive one job; its lease runs out
                 LOG.error(json.dumps({"event": "ingestion_failed", "error": type(error).__name__}))
             self.wanted.wait(LOOK_EVERY_SECONDS)

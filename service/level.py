@@ -26,5 +26,6 @@ def script_lift(indexes: Sequence[CollectionIndex], vector: FloatVector) -> Scor
     if np.count_nonzero(rows) < SCRIPTS:  # one script alone, or nothing
         return np.zeros(SCRIPTS)
     products = np.sum([index.script_sums @ vector for index in filled], axis=0)
-    means: Scores = products / rows
-    return SHARE * (means.max() - means)
+    means = products / rows
+    lift: Scores = SHARE * (means.max() - means)
+    return lift

@@ -9,7 +9,7 @@ them inert before they are shown.
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
 from typing import Literal
@@ -77,7 +77,7 @@ class QuotingGenerator:
     kind: Literal["quoting"] = "quoting"
     version: str = "quoting-1"
 
-    async def draft(self, task: GenerationTask) -> AsyncIterator[DraftStatement | Generated]:
+    async def draft(self, task: GenerationTask) -> AsyncGenerator[DraftStatement | Generated, None]:
         for statement in await to_thread.run_sync(self.quote, task.question.text, task.evidence):
             yield statement
         yield Generated("stop", 0, 0)

@@ -98,8 +98,7 @@ def require_collections(parts: Parts, asker: Principal, collections: tuple[str, 
 
 async def counted(question: Question, asker: Principal, service: Service) -> AsyncGenerator[Event]:
     """The events of an answer, its outcome and stages counted at the end."""
-    events = answer_question(question, asker, service.parts)
-    async with aclosing(events):  # type: ignore[type-var]  # declared as an iterator, made by a generator
+    async with aclosing(answer_question(question, asker, service.parts)) as events:
         async for event in events:
             if isinstance(event, Done):
                 service.metrics.count_answer(event.answer)

@@ -20,7 +20,7 @@ from ingest.corpus.database import Database
 from ingest.corpus.errors import InvalidInput, NotFound, TooLarge
 from ingest.corpus.types import AccessList, Principal
 from ingest.folder import FoundFile, find_files
-from ingest.pipeline import Submitted, Workbench, submit_document, work_off_all
+from ingest.pipeline import Submitted, Workbench, submit_document, work_off_next
 from service.cli.local import (
     DEFAULT_TENANT,
     Allow,
@@ -198,7 +198,7 @@ def _work_off(place: Place, job_id: str, submitted: Taken) -> Taken:
 def _finished(place: Place, job_id: str) -> jobs.Job:
     """The job at its end; a service that runs on the same database may be the one that does it."""
     while True:
-        work_off_all(place.bench())
+        work_off_next(place.bench())
         with place.database.reading() as session:
             job = jobs.get_job(session, place.admin.tenant_id, job_id)
         if job.state in ("done", "failed"):
