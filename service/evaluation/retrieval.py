@@ -78,6 +78,7 @@ def evaluate_retrieval(
 
     :raises Unavailable: if pytrec_eval is not installed.
     """
+    measure({}, {})  # if pytrec_eval is missing, say so before the long work
     cached = CachedEmbedder(embedder, settings.corpus.home / VECTORS)
     with scratch_installation(settings, cached) as parts:
         rows = tuple(row for one in sets for row in _rows(one, parts, cached, watch))
