@@ -103,6 +103,7 @@ def create_app(source: Parts | ServiceSettings) -> FastAPI:
 def serve(settings: ServiceSettings) -> None:
     """Run until SIGINT or SIGTERM: running requests get `DRAIN_SECONDS`, and the indexes are saved."""
     logging.basicConfig(level=logging.INFO, format="%(message)s")
+    logging.getLogger("alembic").setLevel(logging.WARNING)  # else each look at the schema is two lines
     uvicorn.run(
         create_app(settings),
         host=settings.host,
