@@ -87,9 +87,7 @@ def bench(chunks: int, folder: Path) -> None:
             f"{chunks:>8} {share:>7} %  {'':>12}  "
             + "".join(f"{p50:>7.2f} /{p95:>6.2f}" for p50, p95 in cells)
         )
-    print(
-        f"{chunks:>8} index: made from the database in {seconds:.1f} s, loaded from its snapshot in {loading:.1f} s"
-    )
+    print(f"{chunks:>8} index: from the database in {seconds:.1f} s, from its snapshot in {loading:.1f} s")
     database.close()
 
 
