@@ -113,7 +113,7 @@ async def checked_statements(making: AnswerInProgress, parts: Parts) -> AsyncGen
     """Drafted statements as they pass their checks; those that do not are kept in the trace and not shown."""
     task = GenerationTask(making.question, making.packed.evidence, parts.settings.reserved_output)
     async with aclosing(parts.generator.draft(task)) as drafts:
-        async for drafted in drafts:
+        async for drafted in making.clock.each("generate", drafts):
             if isinstance(drafted, Generated):
                 making.generated = drafted
                 continue

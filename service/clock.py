@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import TypeVar
+
+T = TypeVar("T")
 
 
 @dataclass(slots=True)
@@ -22,6 +25,16 @@ class StageClock:
             yield
         finally:
             self.stages_ms[name] = self.stages_ms.get(name, 0.0) + self._since(start)
+
+    async def each(self, name: str, pieces: AsyncIterator[T]) -> AsyncGenerator[T, None]:
+        """The pieces as they come, the time waited for them added to the stage."""
+        while True:
+            with self.stage(name):
+                try:
+                    piece = await anext(pieces)
+                except StopAsyncIteration:
+                    return
+            yield piece
 
     def mark(self, name: str) -> None:
         """The time since the start, kept once: the first of its kind."""

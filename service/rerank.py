@@ -1,4 +1,4 @@
-"""Candidates to a better order. The pass-through keeps the fused one until a reranker earns its place by measurement."""
+"""Candidates to a better order; the fused one stays until a reranker earns its place by measurement."""
 
 from __future__ import annotations
 

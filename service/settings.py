@@ -15,8 +15,8 @@ from ingest.corpus.settings import (
     variable,
 )
 
-# Read by tests and benchmarks, by the build and by the client commands, never by the service.
-ELSEWHERE = frozenset({"CITEWARD_EVAL_DATA", "CITEWARD_API_KEY", "CITEWARD_URL"})
+# Read by tests and benchmarks, never by the service.
+ELSEWHERE = frozenset({"CITEWARD_EVAL_DATA"})
 
 
 @dataclass(frozen=True, slots=True)

@@ -122,6 +122,7 @@ async def test_every_field_of_the_record_is_filled_for_an_answer(parts: Parts):
         "look_up",
         "rerank",
         "pack",
+        "generate",
         "check",
         "first_statement",
         "e2e",
