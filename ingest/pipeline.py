@@ -14,6 +14,7 @@ import logging
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from traceback import format_tb
 
 import numpy as np
 
@@ -150,7 +151,10 @@ def work_off(bench: Workbench, job: jobs.Job, reached: Reached = unwatched) -> N
     except CitewardError as error:
         _fail(bench, job, error.code, str(error), may_pass=isinstance(error, Unavailable))
     except Exception as error:  # the edge of a worker: one file's surprise must not stop the others
-        LOG.exception("job failed", extra={"job_id": job.id})
+        # Where it happened, but not what the exception says: that may quote the document.
+        LOG.error(
+            "job %s failed: %s\n%s", job.id, type(error).__name__, "".join(format_tb(error.__traceback__))
+        )
         _fail(bench, job, "internal_error", f"Unexpected {type(error).__name__}; see the log.", may_pass=True)
 
 

@@ -71,7 +71,7 @@ def config_hash(settings: ServiceSettings) -> str:
 
 
 def key_secret(settings: ServiceSettings) -> bytes:
-    """What API keys are hashed with: the setting, else a file in the data folder that is made at first use."""
+    """What API keys are hashed with: the setting, else a file in the data folder, made at first use."""
     if settings.key_secret:
         return settings.key_secret.encode()
     return _secret_file(settings.corpus.home / "key_secret")
