@@ -91,7 +91,9 @@ class Postings:
 
     def of(self, term: int) -> tuple[Numbers, Numbers]:
         """The rows that hold `term` and its counts there."""
-        place = int(np.searchsorted(self.terms, term))
+        place = int(
+            np.searchsorted(self.terms, self.terms.dtype.type(term))
+        )  # of another type: all are copied
         if place == len(self.terms) or self.terms[place] != term:
             return self.rows[:0], self.counts[:0]
         inside = slice(self.starts[place], self.starts[place + 1])
@@ -244,6 +246,7 @@ class OkapiIndex:
 
     def _counts(self, number: int, terms: Sequence[int], rows: Numbers) -> Numbers:
         """How often rows of one part hold each term, shape (terms, rows)."""
+        rows = rows.astype(self.parts[number].postings.rows.dtype)
         result = np.zeros((len(terms), len(rows)), dtype=np.int32)
         for place, term in enumerate(terms):
             holders, counts = self.parts[number].postings.of(term)
