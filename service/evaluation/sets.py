@@ -60,8 +60,8 @@ def read_set(folder: Path) -> RetrievalSet:
     """The set in `folder`, named for it.
 
     A slice is the language of the questions, over all documents. xquad, whose documents are translations, has
-    `zh-en` too: Chinese questions over English documents. Where there is `policy_queries.jsonl`, its questions are
-    `policy-<language>` and the others `records`.
+    `zh-en` too: Chinese questions over English documents. Questions of `policy_queries.jsonl`, where it is
+    there, are `policy-<language>`; the others are then `records`.
 
     :raises InvalidInput: if a file is missing or a line cannot be used, naming both.
     """
