@@ -113,15 +113,18 @@ def _instead(fact: Fact, there: Sequence[Fact]) -> str:
 
 
 def _contradiction(claim: str, premise: str, markers: str) -> str | None:
-    """The sentence on the same subject that denies where the claim does not, or the other way round."""
+    """Whether the sentence nearest to one of the claim's denies where that does not, or the reverse."""
     sentences = [premise[start:end] for start, end in sentence_spans(premise)]
-    weights = dict.fromkeys(content_words(claim), 1.0)
-    shares = [coverage(weights, content_words(sentence)) for sentence in sentences]
-    best = max(shares, default=0.0)
-    nearest = [sentence for sentence, share in zip(sentences, shares, strict=True) if share == best]
-    if best < SAME_SUBJECT or any(is_negated(sentence) == is_negated(claim) for sentence in nearest):
-        return None
-    return f"{markers} {'denies' if is_negated(nearest[0]) else 'does not deny'} what the statement says."
+    words = [content_words(sentence) for sentence in sentences]
+    for start, end in sentence_spans(claim):
+        said = claim[start:end]
+        weights = dict.fromkeys(content_words(said), 1.0)
+        shares = [coverage(weights, held) for held in words]
+        best = max(shares, default=0.0)
+        denied = [is_negated(one) for one, share in zip(sentences, shares, strict=True) if share == best]
+        if best >= SAME_SUBJECT and is_negated(said) not in denied:
+            return f"{markers} {'denies' if denied[0] else 'does not deny'} what the statement says."
+    return None
 
 
 def _needed_together(premises: Sequence[Premise], claim: str, judge: Judge) -> list[Premise]:

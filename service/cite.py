@@ -172,7 +172,7 @@ def _with_citations(statement: DraftStatement | Statement, include_citations: bo
 
 
 def _separator(before: str, after: str) -> str:
-    if not STOPS.search(before) or STANDS_ON_ITS_OWN_LINE.match(after):
+    if not STOPS.search(before) or STANDS_ON_ITS_OWN_LINE.match(after) or " | " in after:
         return "\n"
     return "" if _is_wide(before[-1]) and _is_wide(after[:1]) else " "
 

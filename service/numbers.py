@@ -298,7 +298,7 @@ READERS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], Found | None]], 
             rf"(?<![\d.])(?P<digits>{DIGITS}){AFTER_DIGITS}",
             _digits,
         ),
-        (rf"(?P<ordinal>第)?(?P<numeral>{ZH}{{1,16}})(?P<unit>{OTHER_UNIT})?", _chinese),
+        (rf"(?<![哪某同另])(?P<ordinal>第)?(?P<numeral>{ZH}{{1,16}})(?P<unit>{OTHER_UNIT})?", _chinese),
         (rf"\b(?P<words>{ENGLISH_NUMBER})\b(?:[ -](?P<unit>(?:{LATIN_UNIT})\b|%))?", _english),
         (rf"\b(?:{_longest_first(ENGLISH_ORDINALS)})\b", _ordinal),
     )

@@ -11,14 +11,15 @@ from __future__ import annotations
 import re
 from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain, islice
+from itertools import chain, groupby, islice
 from typing import Literal
 
 import numpy as np
 from anyio import to_thread
 
+from ingest.corpus.script import HAN, OTHER, script_of
 from ingest.corpus.seams import Embedder
-from ingest.corpus.types import Scores
+from ingest.corpus.types import RowMask, Scores
 from ingest.sentences import sentence_spans
 from service.numbers import find_facts
 from service.overlap import content_words, coverage, rarity
@@ -28,12 +29,18 @@ MOST_SENTENCES = 3  # quoted for a question that asks for one thing
 MOST_ITEMS = 20  # quoted for a question that asks for a list
 MOST_SENTENCES_READ = 64  # embedded for one question, from the best evidence on
 
-# Weights and margin were chosen on one half of xquad (docs/figures.md); the figures move little around them.
+# Chosen on one half of xquad and cmrc2018 with multilingual-e5-small; the other half is in docs/figures.md.
 LIKENESS_WEIGHT = 4.0  # cosines of the default embedder differ by hundredths, shares of words by tenths
 AROUND_WEIGHT = 0.5  # of a question word in title, section or table header, against one in the sentence
+FOREIGN_WEIGHT = 0.5  # of a question word in a sentence of another script, where most words cannot be met
 ANSWER_WEIGHT = 0.15
 RANK_WEIGHT = 0.03  # lost for each passage before this one
 AS_GOOD = 0.15  # a further sentence may score this much less than the best
+# From where the best sentence answers: share of words + 4 × likeness, in English and in Chinese; or the share
+# alone; or, across scripts, the likeness alone.
+LEAST_STRENGTH = {OTHER: 3.65, HAN: 3.8}
+ENOUGH_WORDS = 0.6
+LEAST_FOREIGN_LIKENESS = 0.775
 
 ASKS_FOR_LIST = re.compile(
     r"\b(?:which|what) (?:\w+ ){0,4}(?:are|were)\b|\bwhat (?:kinds|types|steps)\b|\blist\b"
@@ -67,8 +74,33 @@ class Sentence:
     header: str = ""  # of the table that it is a row of
 
     @property
+    def with_header(self) -> str:
+        return f"{self.header}\n{self.text}" if self.header else self.text
+
+    @property
     def is_item(self) -> bool:
-        return ITEM.match(self.text) is not None
+        return _is_row(self.text) or ITEM.match(self.text) is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Signals:
+    """What speaks for each sentence, in their order."""
+
+    covered: Scores  # share of the question's words, 0 to 1
+    likeness: Scores  # inner product with the question
+    foreign: RowMask  # written in another script than the question
+
+    def scores(self) -> Scores:
+        """Likeness of another script is lifted by what the script alone costs it, as in the search."""
+        both = 0 < self.foreign.sum() < len(self.foreign)
+        lag = self.likeness[~self.foreign].mean() - self.likeness[self.foreign].mean() if both else 0.0
+        return self.covered + LIKENESS_WEIGHT * (self.likeness + max(lag, 0.0) * self.foreign)
+
+    def may_answer(self, script: int) -> RowMask:
+        """Which sentences are near enough to a question of this script to answer it."""
+        strong = self.covered + LIKENESS_WEIGHT * self.likeness >= LEAST_STRENGTH[script]
+        own = strong | (self.covered >= ENOUGH_WORDS)
+        return np.where(self.foreign, self.likeness >= LEAST_FOREIGN_LIKENESS, own)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +109,7 @@ class QuotingGenerator:
     kind: Literal["quoting"] = "quoting"
     version: str = "quoting-1"
 
-    async def draft(self, task: GenerationTask) -> AsyncGenerator[DraftStatement | Generated, None]:
+    async def draft(self, task: GenerationTask) -> AsyncGenerator[DraftStatement | Generated]:
         for statement in await to_thread.run_sync(self.quote, task.question.text, task.evidence):
             yield statement
         yield Generated("stop", 0, 0)
@@ -88,24 +120,27 @@ class QuotingGenerator:
         sentences = [each for each in read_sentences(evidence) if each.words - asked]
         if not sentences:
             return ()
-        scores = self._score(question, asked, sentences)
-        items = items_around(sentences, int(np.argmax(scores))) if ASKS_FOR_LIST.search(question) else ()
+        signals = self._signals(question, asked, sentences)
+        answers = np.array([_answers(question, sentence) for sentence in sentences])
+        rank = np.array([int(sentence.evidence.marker.removeprefix("C")) - 1 for sentence in sentences])
+        scores = signals.scores() + ANSWER_WEIGHT * answers - RANK_WEIGHT * rank
+        scores[~signals.may_answer(script_of(question))] = -np.inf
+        best = int(np.argmax(scores))
+        if np.isneginf(scores[best]):
+            return ()
+        items = items_around(sentences, best) if ASKS_FOR_LIST.search(question) else ()
         return as_statements(items or as_good_as_the_best(sentences, scores))
 
-    def _score(self, question: str, asked: frozenset[str], sentences: Sequence[Sentence]) -> Scores:
-        """(sentences,), higher is better."""
+    def _signals(self, question: str, asked: frozenset[str], sentences: Sequence[Sentence]) -> Signals:
         weights = rarity([sentence.words for sentence in sentences], asked)
-        passages = self.embedder.embed_passages([sentence.text for sentence in sentences])
+        passages = self.embedder.embed_passages([sentence.with_header for sentence in sentences])
         likeness = (passages @ self.embedder.embed_query(question)).astype(np.float64)
-        by_words = [_covered(weights, sentence) for sentence in sentences]
-        answers = [_answers(question, sentence) for sentence in sentences]
-        rank = [int(sentence.evidence.marker.removeprefix("C")) - 1 for sentence in sentences]
-        return (
-            np.array(by_words)
-            + LIKENESS_WEIGHT * likeness
-            + ANSWER_WEIGHT * np.array(answers)
-            - RANK_WEIGHT * np.array(rank)
-        )
+        foreign = np.array([script_of(sentence.text) != script_of(question) for sentence in sentences])
+        covered = [
+            _covered_abroad(weights, sentence) if abroad else _covered(weights, sentence)
+            for sentence, abroad in zip(sentences, foreign, strict=True)
+        ]
+        return Signals(np.array(covered), likeness, foreign)
 
 
 def read_sentences(evidence: Sequence[Evidence]) -> list[Sentence]:
@@ -144,8 +179,7 @@ def as_statements(chosen: Sequence[Sentence]) -> tuple[DraftStatement, ...]:
     statements = []
     for sentence in chosen:
         table = (sentence.evidence.marker, sentence.header)
-        with_header = sentence.header and table not in shown
-        text = f"{sentence.header}\n{sentence.text}" if with_header else sentence.text
+        text = sentence.text if table in shown else sentence.with_header
         shown.add(table)
         statements.append(DraftStatement(text, (sentence.evidence.marker,)))
     return tuple(statements)
@@ -155,16 +189,19 @@ def _sentences(evidence: Evidence) -> Iterator[Sentence]:
     chunk = evidence.stored.chunk
     quotable = FORGED_BOUNDARY.split(chunk.text, maxsplit=1)[0]
     texts = [quotable[start:end] for start, end in sentence_spans(quotable)]
-    header = chunk.context.split("\n")[0]
-    for text, following in zip(texts, [*texts[1:], ""], strict=True):
-        if not text.startswith("|"):
-            header = "" if not TABLE_RULE.fullmatch(text) else header
-        elif following and TABLE_RULE.fullmatch(following):
-            header = text
-            continue
-        if not NOT_PROSE.match(text) and not TABLE_RULE.fullmatch(text):
-            row_header = header if text.startswith("|") else ""
-            yield Sentence(evidence, text, content_words(text), row_header)
+    header = chunk.context.split("\n")[0]  # of the table that a cut chunk begins within
+    for is_table, run in groupby((text for text in texts if not TABLE_RULE.fullmatch(text)), key=_is_row):
+        rows = list(run)
+        if is_table and not header and len(rows) > 1:
+            header, *rows = rows
+        for text in rows:
+            if not NOT_PROSE.match(text):
+                yield Sentence(evidence, text, content_words(text), header if is_table else "")
+        header = ""
+
+
+def _is_row(text: str) -> bool:
+    return text.startswith("|") or " | " in text
 
 
 def _is_item_of(sentence: Sentence, evidence: Evidence) -> bool:
@@ -176,6 +213,12 @@ def _covered(weights: Mapping[str, float], sentence: Sentence) -> float:
     around = content_words(f"{stored.title}\n{stored.chunk.section}\n{sentence.header}")
     own = coverage(weights, sentence.words)
     return own + AROUND_WEIGHT * (coverage(weights, sentence.words | around) - own)
+
+
+def _covered_abroad(weights: Mapping[str, float], sentence: Sentence) -> float:
+    """Of the words that are written alike in another script: identifiers and numbers."""
+    alike = {word: weight for word, weight in weights.items() if not word.isalpha()}
+    return FOREIGN_WEIGHT * coverage(alike, sentence.words)
 
 
 def _answers(question: str, sentence: Sentence) -> float:

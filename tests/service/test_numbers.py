@@ -105,7 +105,8 @@ def test_equal_things_are_equal_however_written(text: str, value: object) -> Non
 
 
 @pytest.mark.parametrize(
-    "text", ["统一安排，一些同事", "万一下雨", "三明治", "千万不要", "十分重要", "no numbers", "m/s"]
+    "text",
+    ["统一安排，一些同事", "哪一年", "万一下雨", "三明治", "千万不要", "十分重要", "no numbers", "m/s"],
 )
 def test_words_that_hold_a_numeral_state_no_number(text: str) -> None:
     assert [fact for fact in find_facts(text) if not fact.incidental] == []
