@@ -109,6 +109,11 @@ def test_an_impossible_coverage_is_an_error(coverage: float) -> None:
         fuse([], hits(c1=0.5), QuerySignals(coverage))
 
 
+def test_a_coverage_above_one_by_rounding_is_one() -> None:
+    fused = fuse(hits(c1=1.0), hits(c1=0.5, c2=0.4), QuerySignals(1.0000000000000002))
+    assert fused.words_weight == FULL_COVERAGE_WEIGHT
+
+
 @pytest.mark.parametrize("score", [math.nan, math.inf])
 def test_a_score_that_is_not_finite_is_an_error(score: float) -> None:
     with pytest.raises(InvalidInput, match="not finite"):
