@@ -85,14 +85,11 @@ async def answer_question(
 
 
 def look_up(fused: Fused, principal: Principal, parts: Parts) -> tuple[RankedChunk, ...]:
-    """The candidates that this principal may read now, with their texts, in the fused order."""
+    """The best candidates that this principal may read now, with their texts, in the fused order."""
+    best = fused.candidates[: parts.settings.search_depth]
     with parts.database.reading() as session:
-        stored = look_up_chunks(session, principal, [one.chunk_id for one in fused.candidates])
-    return tuple(
-        RankedChunk(stored[one.chunk_id], one, one.score)
-        for one in fused.candidates
-        if one.chunk_id in stored
-    )
+        stored = look_up_chunks(session, principal, [one.chunk_id for one in best])
+    return tuple(RankedChunk(stored[one.chunk_id], one, one.score) for one in best if one.chunk_id in stored)
 
 
 def pack_evidence(question: Question, ranked: tuple[RankedChunk, ...], parts: Parts) -> Packed:

@@ -157,7 +157,8 @@ class AnswerInProgress:
 
     def _denied(self) -> tuple[Candidate, ...]:
         given = {one.stored.id for one in self.ranked}
-        return tuple(one for one in self.fused.candidates if one.chunk_id not in given)
+        looked_up = self.fused.candidates[: self.parts.settings.search_depth]
+        return tuple(one for one in looked_up if one.chunk_id not in given)
 
 
 def cite(statements: Sequence[Statement], evidence: Iterable[Evidence]) -> Iterable[Citation]:

@@ -6,11 +6,11 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable
 from typing import Any
 
-from sqlalchemy import Select, delete, insert, select
+from sqlalchemy import ColumnElement, Select, delete, insert, select
 from sqlalchemy.orm import InstrumentedAttribute, Session
 
 from ingest.corpus.changes import lock_collection, log_change
-from ingest.corpus.database import in_batches
+from ingest.corpus.database import by_key_first, in_batches
 from ingest.corpus.errors import InvalidInput
 from ingest.corpus.permissions import EVERYONE, NOBODY, may_read, parse_access
 from ingest.corpus.tables import AccessRow, GroupRow, UserRow
@@ -27,7 +27,7 @@ def access_lists(
     if document_ids is not None:
         return own, document_lists(session, tenant_id, document_ids)
     entries = session.execute(
-        _entries(tenant_id, AccessRow.document_id).where(
+        _entries(AccessRow.tenant_id == tenant_id, AccessRow.document_id).where(
             AccessRow.collection_id == collection_id, AccessRow.document_id != ""
         )
     )
@@ -40,7 +40,7 @@ def collection_lists(
     """The lists of those collections that have one."""
     found: dict[str, AccessList] = {}
     for some in in_batches(collection_ids):
-        statement = _entries(tenant_id, AccessRow.collection_id)
+        statement = _entries(AccessRow.tenant_id == tenant_id, AccessRow.collection_id)
         found |= _lists(
             session.execute(statement.where(AccessRow.collection_id.in_(some), AccessRow.document_id == ""))
         )
@@ -51,7 +51,7 @@ def document_lists(session: Session, tenant_id: str, document_ids: Iterable[str]
     """The lists of those documents that have one of their own."""
     found: dict[str, AccessList] = {}
     for some in in_batches(document_ids):
-        statement = _entries(tenant_id, AccessRow.document_id)
+        statement = _entries(by_key_first(AccessRow.tenant_id) == tenant_id, AccessRow.document_id)
         found |= _lists(session.execute(statement.where(AccessRow.document_id.in_(some))))
     return found
 
@@ -154,8 +154,8 @@ def _ids_of(kind: str, subjects: Iterable[str]) -> list[str]:
     return sorted(one.removeprefix(f"{kind}:") for one in subjects if one.startswith(f"{kind}:"))
 
 
-def _entries(tenant_id: str, of: InstrumentedAttribute[str]) -> Select[str, str, str]:
-    return select(of, AccessRow.subject, AccessRow.effect).where(AccessRow.tenant_id == tenant_id)
+def _entries(tenant: ColumnElement[bool], of: InstrumentedAttribute[str]) -> Select[str, str, str]:
+    return select(of, AccessRow.subject, AccessRow.effect).where(tenant)
 
 
 def _lists(entries: Iterable[Any]) -> dict[str, AccessList]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-from sqlalchemy import Connection, Engine, create_engine, event
+from sqlalchemy import ColumnElement, Connection, Engine, create_engine, event, func
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, IntegrityError, InterfaceError, OperationalError
 from sqlalchemy.exc import TimeoutError as NoFreeConnection
@@ -82,6 +82,14 @@ def in_batches(ids: Iterable[T]) -> Iterator[list[T]]:
     rest = list(dict.fromkeys(ids))
     for start in range(0, len(rest), IDS_AT_ONCE):
         yield rest[start : start + IDS_AT_ONCE]
+
+
+def by_key_first(column: ColumnElement[str]) -> ColumnElement[str]:
+    """The column, to be compared without its index: for statements that also name rows by their keys.
+
+    Without statistics SQLite believes that a tenant has few rows, and would look through all of them.
+    """
+    return func.coalesce(column, "")
 
 
 def open_database(url: str, *, wait_seconds: float = WAIT_SECONDS) -> Database:

@@ -10,12 +10,12 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
-from sqlalchemy import Select, and_, func, select
+from sqlalchemy import ColumnElement, Select, and_, func, select
 from sqlalchemy.orm import Session
 
 from ingest.corpus.access import readable_documents
 from ingest.corpus.collections import get_collection
-from ingest.corpus.database import in_batches
+from ingest.corpus.database import by_key_first, in_batches
 from ingest.corpus.store import STORED_VECTOR, Original, missing_document
 from ingest.corpus.tables import ChunkRow, DocumentRow, VersionRow
 from ingest.corpus.types import Block, Chunk, Document, DocumentInfo, IndexedChunk, Principal, StoredChunk
@@ -42,7 +42,7 @@ def indexed_chunks(
                 ChunkRow.text,
                 ChunkRow.vector,
             ),
-            tenant_id,
+            ChunkRow.tenant_id == tenant_id,
         )
         .where(ChunkRow.collection_id == collection_id)
         .order_by(ChunkRow.id)
@@ -61,7 +61,9 @@ def _indexed_chunk(row: Any) -> IndexedChunk:
     return IndexedChunk(row.id, row.document_id, row.title, text, vector)
 
 
-def _of_current_versions(statement: Select[*tuple[Any, ...]], tenant_id: str) -> Select[*tuple[Any, ...]]:
+def _of_current_versions(
+    statement: Select[*tuple[Any, ...]], tenant: ColumnElement[bool]
+) -> Select[*tuple[Any, ...]]:
     """Chunks with their document and version, only where all three belong together, are current and alive."""
     return (
         statement.select_from(ChunkRow)
@@ -83,7 +85,7 @@ def _of_current_versions(statement: Select[*tuple[Any, ...]], tenant_id: str) ->
                 VersionRow.state == "ready",
             ),
         )
-        .where(ChunkRow.tenant_id == tenant_id)
+        .where(tenant)
     )
 
 
@@ -189,7 +191,7 @@ def _stored_chunks(tenant_id: str) -> Select[*tuple[Any, ...]]:
             ChunkRow.section,
             ChunkRow.context,
         ),
-        tenant_id,
+        by_key_first(ChunkRow.tenant_id) == tenant_id,
     )
 
 
