@@ -23,6 +23,7 @@ from service.seams import Support
 Span = tuple[int, int]
 LONGEST_STRETCH = 3  # adjacent sentences
 STRETCHES_EMBEDDED = 4  # of the best by words; embedding them all costs more than it tells
+TOKENS_AROUND = 16  # prefix and special tokens that the embedder adds
 SIGNS_AROUND = re.compile(r"^[\s>*+•·\-–—#]+|[\s。！？｡!?….;；,，:：*]+$")
 
 
@@ -57,8 +58,14 @@ class LexicalSemanticJudge:
         )
 
     def _likeness(self, claim: str, texts: Sequence[str]) -> list[float]:
-        vectors = self.embedder.embed_passages([claim, *texts])
+        vectors = self.embedder.embed_passages([self._fitting(text) for text in (claim, *texts)])
         return [float(value) for value in vectors[1:] @ vectors[0]]
+
+    def _fitting(self, text: str) -> str:
+        """The head of the text that the embedder takes: a model may write longer than any passage is."""
+        spans = self.embedder.tokenizer.spans(text)
+        room = max(self.embedder.max_tokens - TOKENS_AROUND, 1)
+        return text if len(spans) <= room else text[: spans[room - 1][1]]
 
 
 def _quoted_span(premise: str, claim: str, spans: Sequence[Span]) -> Span | None:

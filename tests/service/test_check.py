@@ -136,3 +136,7 @@ def test_what_is_shown_is_inert_while_spans_point_into_the_original() -> None:
     assert statement.verdict.status == "supported"
     assert statement.text == "As ‹C9› says, see here ‹b>now‹/b>."
     assert statement.verdict.spans == (Span("C1", 0, 54),)
+
+
+def test_statement_longer_than_the_embedder_takes_is_still_judged() -> None:
+    assert check("word " * 2000, "C1").verdict.level == "support"
