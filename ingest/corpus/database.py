@@ -16,7 +16,7 @@ from sqlalchemy import ColumnElement, Connection, Engine, create_engine, event, 
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, IntegrityError, InterfaceError, OperationalError
 from sqlalchemy.exc import TimeoutError as NoFreeConnection
-from sqlalchemy.orm import Session
+from sqlalchemy.orm import InstrumentedAttribute, Session
 
 from ingest.corpus.errors import Conflict, InvalidInput, Unavailable
 
@@ -84,7 +84,7 @@ def in_batches(ids: Iterable[T]) -> Iterator[list[T]]:
         yield rest[start : start + IDS_AT_ONCE]
 
 
-def by_key_first(column: ColumnElement[str]) -> ColumnElement[str]:
+def by_key_first(column: InstrumentedAttribute[str]) -> ColumnElement[str]:
     """The column, to be compared without its index: for statements that also name rows by their keys.
 
     Without statistics SQLite believes that a tenant has few rows, and would look through all of them.
