@@ -45,6 +45,7 @@ def fuse(words: Sequence[Hit], meaning: Sequence[Hit], signals: QuerySignals) ->
             chunk_id=hit.chunk_id,
             score=float(score),
             meaning=hit.score,
+            likeness=hit.score - hit.lift,
             words=said.get(hit.chunk_id),
             words_rank=words_ranks.get(hit.chunk_id),
             meaning_rank=meaning_ranks[hit.chunk_id],

@@ -60,12 +60,11 @@ def _search(
     chunk_ids = list(dict.fromkeys(hit.chunk_id for hit in chain(by_words, by_meaning)))
     words = index.score_words(text, chunk_ids)
     held = np.flatnonzero(~np.isnan(words))
+    lifts = lift[index.scripts_of(chunk_ids)]
+    levelled = index.score_meaning(vector, chunk_ids) + lifts
     return Found(
         words=[Hit(chunk_ids[place], float(words[place])) for place in held],
-        meaning=[
-            Hit(*one)
-            for one in zip(chunk_ids, index.score_meaning(vector, chunk_ids, lift).tolist(), strict=True)
-        ],
+        meaning=[Hit(*one) for one in zip(chunk_ids, levelled.tolist(), lifts.tolist(), strict=True)],
         coverage=float(index.coverage(text, [by_words[0].chunk_id])[0]) if by_words else 0.0,
     )
 

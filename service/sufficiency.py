@@ -36,7 +36,7 @@ def find_insufficiency(question: Question, fused: Fused, packed: Packed) -> Refu
 
 def _may_answer(question: str, evidence: Evidence) -> bool:
     text = _titled(evidence)
-    meaning = evidence.ranked.candidate.meaning
+    meaning = evidence.ranked.candidate.likeness
     covered = coverage(dict.fromkeys(content_words(question), 1.0), content_words(text))
     asked_in = script_of(question)
     if covered >= ENOUGH_WORDS or covered + LIKENESS_WEIGHT * meaning >= LEAST_STRENGTH[asked_in]:

@@ -105,14 +105,18 @@ class CollectionIndex:
         """The share, 0 to 1, of what is rare in the question that each chunk holds; see `OkapiIndex`."""
         return self.words.coverage(query, self._rows(chunk_ids).tolist())
 
-    def score_meaning(self, vector: FloatVector, chunk_ids: Sequence[int], lift: Scores = NO_LIFT) -> Scores:
-        """Inner products of these chunks with the question's vector, lifted as in `search_meaning`."""
+    def scripts_of(self, chunk_ids: Sequence[int]) -> Numbers:
+        """The script of each of these chunks, see `script_of`."""
+        return self.scripts[self._rows(chunk_ids)]
+
+    def score_meaning(self, vector: FloatVector, chunk_ids: Sequence[int]) -> Scores:
+        """Inner products of these chunks with the question's vector."""
         rows = self._rows(chunk_ids)
         scores = np.empty(len(rows))
         for segment, start in zip(self.segments, first_rows(self.segments), strict=True):
             mine = np.flatnonzero((start <= rows) & (rows < start + segment.rows))
             scores[mine] = segment.vectors.scores(vector, (rows[mine] - start).tolist())
-        return scores + lift[self.scripts[rows]]
+        return scores
 
     def _hits(self, rows: Sequence[int], scores: Scores) -> list[Hit]:
         return [Hit(*one) for one in zip(self.chunk_ids[rows].tolist(), scores.tolist(), strict=True)]

@@ -11,7 +11,7 @@ def found(meaning: float, text: str, title: str = "") -> RefusalCode | None:
 
 
 def asked(question: str, meaning: float, text: str, title: str = "") -> RefusalCode | None:
-    candidate = Candidate(1, 1.0, meaning, None, None, 1)
+    candidate = Candidate(1, 1.0, meaning, meaning, None, None, 1)
     chunk = RankedChunk(ranked(1, text, title=title).stored, candidate, 1.0)
     packed = Packed((Evidence("C1", chunk, 5),), (), 5)
     return find_insufficiency(Question(question, "en"), Fused((candidate,), 0.5, ""), packed)
@@ -23,7 +23,7 @@ def test_nothing_found_is_no_evidence() -> None:
 
 
 def test_nothing_that_fits_is_no_evidence() -> None:
-    candidate = Candidate(1, 1.0, 0.9, None, None, 1)
+    candidate = Candidate(1, 1.0, 0.9, 0.9, None, None, 1)
     assert (
         find_insufficiency(Question("Why?", "en"), Fused((candidate,), 0.0, ""), Packed((), (), 0))
         == "no_evidence"
