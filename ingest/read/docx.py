@@ -33,7 +33,10 @@ CELL_BORDER = " | "
 
 
 def read_docx(data: bytes, source_name: str) -> Document:
-    """:raises Unreadable: "corrupt_document", "encrypted_document", "zip_bomb", "no_text_layer", "garbled" """
+    """The document's text as Word would show it.
+
+    :raises Unreadable: corrupt_document, encrypted_document, zip_bomb, no_text_layer or garbled
+    """
     try:
         with ZipFile(BytesIO(data)) as archive:
             return _read(archive, source_name)

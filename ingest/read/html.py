@@ -1,8 +1,8 @@
 """HTML to a document: what a reader would see, in order, as blocks. Scripts, comments and hidden elements go.
 
 Read as a stream of tags, without a tree: tree builders were tried, and on deep nesting one lost the text
-without a word and another took a minute. Everything visible is kept but menus: in a company's own pages a filter
-for "main content" loses tables and notes. Style sheets are not evaluated; hiding is seen in attributes only.
+without a word and another took a minute. Everything visible is kept but menus: in a company's own pages a
+filter for "main content" loses tables and notes. Style sheets are not evaluated; attributes that hide are.
 """
 
 from __future__ import annotations
