@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
@@ -163,10 +164,9 @@ def document_of(
 
 def require_sense(text: str, source_name: str) -> None:
     """:raises Unreadable: "garbled" if replacement and private-use characters are many of the visible ones"""
-    senseless = sum(
-        character == "\ufffd" or unicodedata.category(character) in ("Co", "Cn") for character in text
-    )
-    visible = sum(not character.isspace() for character in text)
+    counts = Counter(text)
+    visible = sum(count for sign, count in counts.items() if not sign.isspace())
+    senseless = sum(count for sign, count in counts.items() if _is_senseless(sign))
     if senseless > GARBLED_SHARE * visible:
         raise Unreadable(
             "garbled",
@@ -174,6 +174,10 @@ def require_sense(text: str, source_name: str) -> None:
             why="Its fonts or its encoding do not say which characters are meant.",
             next_step="Export it again with embedded, standard fonts or as UTF-8, or run OCR on it first.",
         )
+
+
+def _is_senseless(sign: str) -> bool:
+    return sign == "\ufffd" or unicodedata.category(sign) in ("Co", "Cn")
 
 
 def display_name(source_name: str) -> str:

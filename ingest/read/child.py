@@ -46,6 +46,8 @@ from ingest.read.pdf import read_pdf
 from ingest.read.text import read_text
 
 PACKAGE_ROOT = Path(__file__).resolve().parents[2]
+# All that a child sees: nothing of the service's own environment goes along, since it may hold keys.
+CHILD_ENVIRONMENT = {"PYTHONPATH": str(PACKAGE_ROOT), "OPENBLAS_NUM_THREADS": "1", "LANG": "C.UTF-8"}
 LONGEST_REPLY = 512 * 2**20  # bytes; more cannot come from a text within its limit
 OPEN_FILES = 64  # imports need a few at a time
 
@@ -149,8 +151,7 @@ def _run_child(data: bytes, source_name: str, limits: ReadLimits) -> Exit:
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             cwd="/",
-            # Nothing of the service's environment goes along: it may hold keys.
-            env={"PYTHONPATH": str(PACKAGE_ROOT), "OPENBLAS_NUM_THREADS": "1", "LANG": "C.UTF-8"},
+            env=CHILD_ENVIRONMENT,
             start_new_session=True,
         )
     return _wait(child, limits.seconds)

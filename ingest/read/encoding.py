@@ -158,7 +158,11 @@ def _other(data: bytes) -> Decoded | None:
     # Loaded here because its tables cost start-up time that almost no file needs.
     from charset_normalizer import from_bytes
 
-    best = from_bytes(data[:SAMPLE], cp_isolation=OTHERS).best()
+    matches = from_bytes(data[:SAMPLE], cp_isolation=OTHERS)
+    best = matches.best()
+    western = next((match for match in matches if match.encoding == "cp1252"), None)
+    if best and western and western.chaos <= best.chaos:
+        best = western  # what reads as well in the commonest of these encodings is most likely written in it
     return _guessed(_lenient(data, best.encoding)) if best else None
 
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ingest.corpus.errors import Unreadable
-from ingest.corpus.types import Document
+from ingest.corpus.types import Block, Document
 from ingest.read.canonical import display_name, document_of, lay_out, require_sense
 from ingest.read.layout import HYPHEN_AT_BREAK, Glyph, Line, lines_of, parts_of
 
@@ -84,15 +84,22 @@ def read_pdf(data: bytes, source_name: str, max_pages: int = 2000) -> Document:
     return document_of(
         text,
         blocks,
-        titles=[
-            pdf.get_metadata_value("Title"),
-            *(text[b.start : b.end] for b in blocks if b.kind == "heading"),
-        ],
+        titles=_titles(pdf.get_metadata_value("Title"), text, blocks),
         source_name=source_name,
         media_type="application/pdf",
         pages=count,
         warnings=(*_warnings(pages), *_damage(data), *removed.warnings),
     )
+
+
+def _titles(named: str, text: str, blocks: Sequence[Block]) -> Iterator[str]:
+    """The metadata's title comes first only if the text has it too: programs fill it with file names."""
+    if len(named) > 1 and named in text:
+        yield named
+    yield from (
+        text[block.start : block.end] for block in blocks if block.kind == "heading" and block.page == 1
+    )
+    yield named
 
 
 def _not_opened(source_name: str, code: int | None) -> Unreadable:

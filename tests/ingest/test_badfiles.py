@@ -1,4 +1,4 @@
-"""Each nasty file of the evaluation data ends as its manifest says, in a child that stays within its limits."""
+"""Each nasty file of the evaluation data ends as its manifest says, in a child that keeps to its limits."""
 
 from __future__ import annotations
 
