@@ -1,4 +1,4 @@
-"""Small real things that stand in for heavy ones. Each passes the contract suite of the Protocol that it meets."""
+"""Small real things that stand in for heavy ones; each passes the contract suite of its Protocol."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ WORD = re.compile(r"[0-9A-Za-z_]+|[^\s0-9A-Za-z_]")
 
 
 class WordTokenizer:
-    """One token a Latin word, one for any other visible character: near enough to a real tokenizer for zh and en."""
+    """One token a Latin word, one for any other visible character: near enough for zh and en."""
 
     def count(self, text: str) -> int:
         return len(WORD.findall(text))
