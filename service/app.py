@@ -19,8 +19,9 @@ from service.api.edge import Edge
 from service.api.errors import handle_errors
 from service.api.metrics import Metrics
 from service.api.state import Service
-from service.bootstrap import key_secret, open_parts, open_workbench
+from service.bootstrap import open_parts, open_workbench
 from service.parts import Parts
+from service.secret import key_secret
 from service.settings import ServiceSettings
 
 LOG = logging.getLogger("citeward.service")

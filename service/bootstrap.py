@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 import hashlib
-import secrets
-import tempfile
-from contextlib import suppress
 from dataclasses import fields
 from importlib.metadata import version
-from pathlib import Path
 
 from ingest.corpus.database import open_database
 from ingest.corpus.embedder import SentenceTransformerEmbedder, locate_model
-from ingest.corpus.errors import Unavailable
 from ingest.corpus.seams import Embedder
 from ingest.corpus.snapshot import Corpus
 from ingest.pipeline import Workbench
 from service.judge import LexicalSemanticJudge
-from service.migrate import schema_is_current
+from service.migrate import require_current_schema
 from service.parts import Parts
 from service.quoting import QuotingGenerator
 from service.rerank import FusedOrder
@@ -30,15 +25,10 @@ def open_parts(settings: ServiceSettings, embedder: Embedder | None = None) -> P
     """The parts of a running service; `embedder` replaces the one that the settings name.
 
     :raises Unavailable: if the model is not here or the database cannot be reached.
-    :raises Conflict: if the database was made by a newer version.
+    :raises Conflict: if the tables are not those of this version.
     """
     database = open_database(settings.corpus.sqlalchemy_url)
-    if not schema_is_current(database):
-        raise Unavailable(
-            "The database's tables are not those of this version.",
-            why="They were made by an older version, or not yet.",
-            next_step="Run `citeward init`.",
-        )
+    require_current_schema(database)
     embedder = embedder or open_embedder(settings)
     return Parts(
         settings=settings,
@@ -68,22 +58,3 @@ def config_hash(settings: ServiceSettings) -> str:
     values["chunk_tokens"] = str(settings.corpus.chunk_tokens)
     text = "\n".join(f"{name}={value}" for name, value in sorted(values.items()))
     return hashlib.sha256(text.encode()).hexdigest()[:12]
-
-
-def key_secret(settings: ServiceSettings) -> bytes:
-    """What API keys are hashed with: the setting, else a file in the data folder, made at first use."""
-    if settings.key_secret:
-        return settings.key_secret.encode()
-    return _secret_file(settings.corpus.home / "key_secret")
-
-
-def _secret_file(path: Path) -> bytes:
-    """Two processes that start together get the same one: the name is taken in one step, with its content."""
-    if not path.exists():
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile(dir=path.parent) as file:  # readable by its owner alone
-            file.write(secrets.token_bytes(32))
-            file.flush()
-            with suppress(FileExistsError):
-                path.hardlink_to(file.name)
-    return path.read_bytes()

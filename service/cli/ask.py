@@ -12,7 +12,8 @@ from ingest.corpus.types import Principal
 from service.answer import answer_question
 from service.api.schemas import PassageShown, SearchResult, check_text, language_of
 from service.api.shown import answer_shown, passage_shown
-from service.cli.local import DEFAULT_TENANT, Tenant, User, local_parts, principal
+from service.cli.loaded import local_parts
+from service.cli.local import DEFAULT_TENANT, Tenant, User, principal
 from service.cli.show import Json, say, show, show_json
 from service.parts import Parts
 from service.search import search as search_passages

@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from service.cli.local import installation, local_embedder
+from service.cli.loaded import local_embedder
+from service.cli.local import installation
 from service.cli.show import Json, progress, show_json, show_rows
 from service.evaluation.retrieval import RetrievalRow, evaluate_retrieval
 from service.evaluation.sets import read_set

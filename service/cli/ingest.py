@@ -21,6 +21,7 @@ from ingest.corpus.errors import InvalidInput, NotFound, TooLarge
 from ingest.corpus.types import AccessList, Principal
 from ingest.folder import FoundFile, find_files
 from ingest.pipeline import Submitted, Workbench, submit_document, work_off_next
+from service.cli.loaded import local_embedder, local_parts
 from service.cli.local import (
     DEFAULT_TENANT,
     Allow,
@@ -29,8 +30,6 @@ from service.cli.local import (
     access_list,
     installation,
     local_database,
-    local_embedder,
-    local_parts,
     principal,
 )
 from service.cli.show import Json, Watch, progress, say, show, show_json

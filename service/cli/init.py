@@ -9,10 +9,10 @@ import typer
 
 from ingest.corpus import people
 from ingest.corpus.database import Session, open_database
-from service.bootstrap import key_secret
 from service.cli.local import DEFAULT_TENANT, Tenant, installation
 from service.cli.show import Json, say, show, show_json
 from service.migrate import migrate
+from service.secret import key_secret
 
 app = typer.Typer()
 KEY_NAME = "init"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Annotated
 
@@ -14,10 +14,7 @@ from ingest.corpus.errors import NotFound
 from ingest.corpus.permissions import parse_access
 from ingest.corpus.seams import Embedder
 from ingest.corpus.types import AccessList, Principal
-from service.bootstrap import open_embedder, open_parts
-from service.cli.show import say
 from service.migrate import require_current_schema
-from service.parts import Parts
 from service.settings import ServiceSettings, load_settings
 
 DEFAULT_TENANT = "default"
@@ -36,7 +33,7 @@ class Installation:
     """What a command line works on; a caller of `app` may put in its own as the context's object."""
 
     settings: ServiceSettings
-    make_embedder: Callable[[ServiceSettings], Embedder] = open_embedder
+    embedder: Embedder | None = None  # None: the one that the settings name
 
 
 def installation(context: typer.Context) -> Installation:
@@ -53,21 +50,6 @@ def local_database(context: typer.Context) -> Database:
     context.call_on_close(database.close)
     require_current_schema(database)
     return database
-
-
-def local_embedder(context: typer.Context) -> Embedder:
-    """:raises Unavailable: if the model is not here."""
-    here = installation(context)
-    say(f"Loading {here.settings.corpus.embedder} …")
-    return here.make_embedder(here.settings)
-
-
-def local_parts(context: typer.Context) -> Parts:
-    """All that answering needs, closed when the command ends."""
-    local_database(context)  # first, because it is quick to say that `init` is missing
-    parts = open_parts(installation(context).settings, local_embedder(context))
-    context.call_on_close(parts.database.close)
-    return parts
 
 
 def principal(session: Session, tenant_id: str, user_id: str | None) -> Principal:

@@ -8,9 +8,9 @@ import typer
 
 from ingest.corpus import people
 from ingest.corpus.types import Role
-from service.bootstrap import key_secret
 from service.cli.local import DEFAULT_TENANT, Tenant, installation, local_database
 from service.cli.show import Json, say, show, show_json, show_rows
+from service.secret import key_secret
 
 app = typer.Typer()
 users = typer.Typer(help="Who may ask.", no_args_is_help=True)

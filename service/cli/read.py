@@ -14,7 +14,8 @@ from ingest.corpus.seams import Embedder
 from ingest.corpus.settings import CorpusSettings
 from ingest.pipeline import limits_of, split_to_embed
 from ingest.read.child import measure_read
-from service.cli.local import installation, local_embedder
+from service.cli.loaded import local_embedder
+from service.cli.local import installation
 from service.cli.show import Json, progress, show_rows
 
 app = typer.Typer()

@@ -41,7 +41,7 @@ class CommandLine:
     settings: ServiceSettings
 
     def __call__(self, *arguments: str, typed: str | None = None) -> Ended:
-        here = Installation(self.settings, lambda _: HashEmbedder())
+        here = Installation(self.settings, HashEmbedder())
         ended = CliRunner().invoke(app, arguments, obj=here, input=typed)
         if ended.exception is not None and not isinstance(ended.exception, SystemExit):
             raise ended.exception

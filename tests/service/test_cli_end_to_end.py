@@ -78,7 +78,7 @@ def test_from_nothing_to_answers_in_both_languages(tmp_path: Path) -> None:
     settings = ServiceSettings(corpus=CorpusSettings(home=tmp_path / "home"))
 
     def citeward(*arguments: str) -> Any:
-        here = Installation(settings, lambda _: embedder)
+        here = Installation(settings, embedder)
         ended = CliRunner().invoke(app, [*arguments, "--json"], obj=here)
         assert ended.exit_code == 0, ended.stderr
         return json.loads(ended.stdout)

@@ -1,0 +1,26 @@
+"""The parts that take seconds to load, for the commands that need them."""
+
+from __future__ import annotations
+
+import typer
+
+from ingest.corpus.seams import Embedder
+from service.bootstrap import open_embedder, open_parts
+from service.cli.local import installation, local_database
+from service.cli.show import say
+from service.parts import Parts
+
+
+def local_embedder(context: typer.Context) -> Embedder:
+    """:raises Unavailable: if the model is not here."""
+    here = installation(context)
+    say(f"Loading {here.settings.corpus.embedder} …")
+    return here.embedder or open_embedder(here.settings)
+
+
+def local_parts(context: typer.Context) -> Parts:
+    """All that answering needs, closed when the command ends."""
+    local_database(context)  # first, because it is quick to say that `init` is missing
+    parts = open_parts(installation(context).settings, local_embedder(context))
+    context.call_on_close(parts.database.close)
+    return parts
