@@ -16,6 +16,7 @@ EVERYONE = "everyone"
 NOBODY = AccessList(deny=frozenset({EVERYONE}))
 # Small ASCII only: ids that look alike, or differ in case or by a blank, are never the same or both possible.
 ID = re.compile(r"[a-z0-9][a-z0-9._@+-]{0,63}")
+LONGEST_SHOWN = 60  # characters of a refused text that its error repeats
 SUBJECT = re.compile(rf"{EVERYONE}|(?:user|group):{ID.pattern}")
 
 
@@ -40,7 +41,7 @@ def parse_subject(text: str) -> str:
     """
     if not SUBJECT.fullmatch(text):
         raise InvalidInput(
-            f"{text!r} is nobody that access can be given to.",
+            f"{text[:LONGEST_SHOWN]!r} is nobody that access can be given to.",
             why='An entry is "everyone", "user:<id>" or "group:<id>".',
             next_step=f"An id matches {ID.pattern}",
             field="access",
@@ -60,7 +61,7 @@ def parse_id(text: str, field: str) -> str:
     """
     if not ID.fullmatch(text):
         raise InvalidInput(
-            f"{text!r} cannot be the id of a {field}.",
+            f"{text[:LONGEST_SHOWN]!r} cannot be the id of a {field}.",
             why="An id is 1 to 64 characters of a-z, 0-9 and . _ @ + -, and begins with a letter or digit.",
             next_step="Choose another.",
             field=field,

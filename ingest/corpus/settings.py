@@ -55,10 +55,10 @@ class CorpusSettings:
 def require_positive(settings: object, name: str) -> None:
     """:raises InvalidInput: naming the variable and the value met."""
     value = getattr(settings, name)
-    if not value > 0:
+    if not 0 < value < float("inf"):
         raise InvalidInput(
             f"{variable(name)} is {value}.",
-            why="It must be above 0.",
+            why="It must be above 0 and finite.",
             next_step="Correct or unset it.",
             field=name,
         )

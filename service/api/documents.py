@@ -7,8 +7,9 @@ from typing import Annotated
 from urllib.parse import quote
 
 from anyio import sleep, to_thread
-from fastapi import File, Form, Path, Query, Response, UploadFile
+from fastapi import File, Form, Path, Query, Request, Response, UploadFile
 from pydantic import ValidationError
+from starlette.datastructures import FormData
 
 from ingest import jobs
 from ingest.corpus import lookup, store
@@ -24,6 +25,7 @@ from service.api.state import Service, Serving
 
 LONGEST_WAIT_SECONDS = 120.0
 LOOK_EVERY_SECONDS = 0.05
+FORM_FIELDS = ("file", "name", "access")
 routes = reader_routes("documents")
 admin = admin_routes("documents")
 uploads = upload_routes("documents")
@@ -38,6 +40,7 @@ Version = Annotated[int, Path(ge=1, le=2**31 - 1)]
 )
 async def upload(
     collection_id: str,
+    request: Request,
     asker: Asker,
     service: Serving,
     response: Response,
@@ -47,6 +50,7 @@ async def upload(
     wait: Annotated[bool, Query(description="Answer when it is finished, at most 120 s later.")] = False,
 ) -> Uploaded:
     """A new document, or the next version of the one of this name, shown when it is ready and not before."""
+    refuse_unclear_form(await request.form())
     data, source_name = await file.read(), name or file.filename or ""
     given = None if access is None else to_access(access)
     submitted = await to_thread.run_sync(
@@ -139,6 +143,29 @@ def clear_access(document_id: str, asker: Asker, service: Serving) -> None:
     """It is then as open as its collection."""
     with service.parts.database.writing() as session:
         store.set_document_access(session, asker.tenant_id, document_id, None)
+
+
+def refuse_unclear_form(form: FormData) -> None:
+    """A misspelt, repeated or empty access list would open the document to all readers of its collection.
+
+    :raises InvalidInput: for a field that is unknown or repeated, and for an empty `access`.
+    """
+    names = [name for name, _ in form.multi_items()]
+    for name in names:
+        if name not in FORM_FIELDS or names.count(name) > 1:
+            raise InvalidInput(
+                f"The form's field {name[:60]!r} is {'repeated' if name in FORM_FIELDS else 'unknown'}.",
+                why="A form holds file, and name and access where they are wanted, each once.",
+                next_step="Correct the form.",
+                field=name[:60],
+            )
+    if form.get("access") == "":
+        raise InvalidInput(
+            "access is empty.",
+            why='It must be JSON such as {"allow": ["group:hr"], "deny": []}.',
+            next_step="Correct or leave it out.",
+            field="access",
+        )
 
 
 def to_access(text: str) -> AccessList:

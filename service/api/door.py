@@ -158,8 +158,10 @@ def parse_strictly(body: bytes) -> Any:
         raise
     except UnicodeDecodeError as error:
         raise json.JSONDecodeError("it is not UTF-8", "", error.start) from None
-    except (ValueError, RecursionError) as error:
-        raise json.JSONDecodeError(str(error) or "it is nested too deeply", "", 0) from None
+    except RecursionError:
+        raise json.JSONDecodeError("it is nested too deeply", "", 0) from None
+    except ValueError as error:
+        raise json.JSONDecodeError(str(error), "", 0) from None
     return value
 
 

@@ -162,6 +162,8 @@ def _say(error: Any) -> str:
 
 
 def _field(error: Any) -> str:
+    if error["type"] == "json_invalid":  # its place is an offset, which would look like a field's name
+        return "body"
     place = [str(part) for part in error["loc"] if part not in ("body", "query", "path")]
     return ".".join(place)[:LONGEST_VALUE] or "body"
 

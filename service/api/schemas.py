@@ -18,6 +18,7 @@ from service.types import Answer
 
 HAN = re.compile("[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U000323af]")
 INVISIBLE = frozenset({"Cc", "Cf", "Zs", "Zl", "Zp"})  # Unicode categories: controls, zero width, blanks
+FORBIDDEN = frozenset({"Cc", "Cs"})  # controls; half a surrogate pair, as a terminal makes of a broken byte
 ALLOWED_CONTROLS = "\n\t"
 MOST_COLLECTIONS = 100  # of one question
 MOST_SUBJECTS = 1000  # of one access list
@@ -205,7 +206,7 @@ class SearchResult:
 def check_text(text: str, most_chars: int, field: str) -> str:
     """`text` itself, if it says something and can be searched for.
 
-    :raises InvalidInput: if it is blank, too long or holds control characters.
+    :raises InvalidInput: if it is blank, too long or holds what is no text.
     """
     if all(unicodedata.category(character) in INVISIBLE for character in text):
         raise InvalidInput(f"The {field} is blank.", next_step="Ask something.", field=field)
@@ -217,9 +218,9 @@ def check_text(text: str, most_chars: int, field: str) -> str:
             field=field,
         )
     for character in text:
-        if unicodedata.category(character) == "Cc" and character not in ALLOWED_CONTROLS:
+        if unicodedata.category(character) in FORBIDDEN and character not in ALLOWED_CONTROLS:
             raise InvalidInput(
-                f"The {field} holds the control character U+{ord(character):04X}.",
+                f"The {field} holds the character U+{ord(character):04X}.",
                 next_step="Remove it.",
                 field=field,
             )
