@@ -148,3 +148,23 @@ def test_uploaded_access_holds_from_the_first_moment(world: World) -> None:
     document_id = upload(world.root, "a.txt", b"For ana alone.", access=access).json()["document_id"]
     assert world.ana.get(f"/v1/documents/{document_id}").status_code == 200
     assert world.bob.get(f"/v1/documents/{document_id}").status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("fields", "named"),
+    [
+        ({"acess": '{"allow": ["group:hr"]}'}, "acess"),
+        ({"access": ""}, "access"),
+        ({"access": ['{"allow": ["group:hr"]}', '{"allow": ["everyone"]}']}, "access"),
+        ({"name": ["a.txt", "b.txt"]}, "name"),
+    ],
+)
+def test_a_form_that_could_open_a_document_by_mistake_is_refused(
+    world: World, fields: dict[str, Any], named: str
+) -> None:
+    before = world.root.get(PATH).json()
+    files = {"file": ("a.txt", b"For hr alone.")}
+    response = world.root.send("POST", PATH, files=files, data=fields)
+    assert response.status_code == 422
+    assert response.json()["field"] == named
+    assert world.root.get(PATH).json() == before
