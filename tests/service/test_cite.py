@@ -1,4 +1,4 @@
-from time import perf_counter, process_time
+from time import process_time
 
 import pytest
 from hypothesis import given
@@ -151,10 +151,9 @@ def test_unknown_citation_beside_a_known_one_is_kept() -> None:
 
 
 def test_range_of_a_million_builds_nothing() -> None:
-    started = perf_counter()
-    (statement,) = parse_draft("x [C1-C1000000]")
+    (statement,) = parse_draft("x [C1-C1000000] [C1-C1000000000000]")  # nobody could build the second
     assert statement.citations == ()
-    assert perf_counter() - started < 0.1
+    assert statement.malformed == ("[C1-C1000000]", "[C1-C1000000000000]")
 
 
 def test_marker_after_the_full_stop_belongs_to_the_sentence_before() -> None:
@@ -215,6 +214,7 @@ def test_text_without_brackets_round_trips(draft: str) -> None:
     assert all(each.text in draft for each in statements)
 
 
+@pytest.mark.slow  # a ratio of times, which a busy machine can spoil
 @pytest.mark.parametrize(
     "piece",
     ["[", "[C1", "[C1,", "C1]", "[C1]", " ", "[ [", "(C1", "[C1][", "［", "a [C", "[Summary of ", "\n["],
@@ -227,7 +227,9 @@ def test_time_is_linear_in_the_draft(piece: str) -> None:
         return process_time() - started
 
     small = min(seconds(2_000) for _ in range(2))
-    assert seconds(16_000) < 30 * small + 0.2  # eight times the text; quadratic would be 64 times
+    assert (
+        min(seconds(16_000) for _ in range(2)) < 30 * small + 0.2
+    )  # eight times the text; quadratic would be 64 times
 
 
 # --- statements to text ------------------------------------------------------------------------

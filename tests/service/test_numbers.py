@@ -207,6 +207,7 @@ def test_facts_are_slices_in_order(text: str) -> None:
     assert all(is_stated(fact, facts) for fact in facts)
 
 
+@pytest.mark.slow  # a ratio of times, which a busy machine can spoil
 @pytest.mark.parametrize(
     "piece", ["1", "一", "1,", "a1", "三十", "twenty ", "-1", "1:1", "第", "a-", "1-1-", "$", "march "]
 )
@@ -217,4 +218,4 @@ def test_time_is_linear_in_the_text(piece: str) -> None:
         return process_time() - started
 
     small = min(seconds(1_000) for _ in range(2))
-    assert seconds(8_000) < 30 * small + 0.2
+    assert min(seconds(8_000) for _ in range(2)) < 30 * small + 0.2

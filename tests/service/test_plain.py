@@ -37,6 +37,7 @@ def test_no_marker_of_a_document_is_read_as_one(text: str) -> None:
     assert [each.citations for each in parse_draft(plain_text(text))] == [()]
 
 
+@pytest.mark.slow  # a ratio of times, which a busy machine can spoil
 @pytest.mark.parametrize("piece", ["[", "![", "[a](", "[a](b", "<", "(", "[a]: ", "[C1"])
 def test_time_is_linear_in_the_text(piece: str) -> None:
     def seconds(repeats: int) -> float:
@@ -45,4 +46,4 @@ def test_time_is_linear_in_the_text(piece: str) -> None:
         return process_time() - started
 
     small = min(seconds(1_000) for _ in range(2))
-    assert seconds(8_000) < 40 * small + 0.2
+    assert min(seconds(8_000) for _ in range(2)) < 40 * small + 0.2
