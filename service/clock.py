@@ -1,4 +1,4 @@
-"""Time spent by stage, and the time of day as it is stored. Nothing else in the service reads a clock."""
+"""Time spent by stage in answering a question."""
 
 from __future__ import annotations
 

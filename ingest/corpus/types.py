@@ -6,8 +6,7 @@ excluded, so that `text[start:end]` is the passage itself.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
@@ -156,10 +155,3 @@ class EmbedderFingerprint:
     name: str
     dimension: int
     digest: str  # of weights, tokenizer, prefixes, pooling and normalisation
-
-
-@dataclass(frozen=True, slots=True)
-class Ranking:
-    """Hits, best first."""
-
-    hits: Sequence[Hit] = field(default_factory=tuple)

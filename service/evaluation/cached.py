@@ -90,11 +90,6 @@ class CachedEmbedder:
         return cache
 
 
-def _find(cache: sqlite3.Connection, text: str, kind: str) -> bytes | None:
-    row = cache.execute("SELECT vector FROM vectors WHERE text = ?", (_key(text, kind),)).fetchone()
-    return None if row is None else bytes(row[0])
-
-
 def _key(text: str, kind: str) -> bytes:
     return hashlib.blake2b(f"{kind}:{text}".encode(), digest_size=16).digest()
 
