@@ -7,7 +7,7 @@ from importlib.metadata import version as version_of
 
 import typer
 
-from service.cli.show import Json, show, show_json, show_rows
+from service.cli.show import Json, show_done, show_rows
 from service.settings import load_settings, show_settings
 
 app = typer.Typer()
@@ -17,10 +17,7 @@ app = typer.Typer()
 def version(as_json: Json = False) -> None:
     """Which version this is."""
     found = {"citeward": version_of("citeward"), "python": platform.python_version()}
-    if as_json:
-        show_json(found)
-    else:
-        show(f"citeward {found['citeward']} (Python {found['python']})")
+    show_done(found, f"citeward {found['citeward']} (Python {found['python']})", as_json)
 
 
 @app.command()

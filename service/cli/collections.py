@@ -9,14 +9,13 @@ import typer
 from ingest.corpus import collections as stored
 from ingest.corpus.types import AccessList
 from service.cli.local import DEFAULT_TENANT, Allow, Deny, Tenant, access_list, local_database, principal
-from service.cli.show import Json, show, show_json, show_rows
+from service.cli.show import Json, show_done, show_rows
 
 app = typer.Typer()
 collections = typer.Typer(help="Collections of documents and who may read them.", no_args_is_help=True)
 app.add_typer(collections, name="collections")
 
 CollectionId = Annotated[str, typer.Argument(metavar="COLLECTION", help="Id of the collection.")]
-Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask whether you mean it.")]
 
 
 @collections.command("create")
@@ -35,10 +34,7 @@ def create(
         made = stored.create_collection(session, tenant, collection, title or collection)
         if access is not None:
             stored.set_collection_access(session, tenant, collection, access)
-    if as_json:
-        show_json(made)
-    else:
-        show(f"Collection {collection!r} was made. {_who(access or AccessList())}")
+    show_done(made, f"Collection {collection!r} was made. {_who(access or AccessList())}", as_json)
 
 
 @collections.command("list")
@@ -75,17 +71,15 @@ def access(
             stored.set_collection_access(session, tenant, collection, wanted)
     with database.reading() as session:
         found = stored.get_collection_access(session, tenant, collection)
-    if as_json:
-        show_json({"collection": collection, "allow": found.allow, "deny": found.deny})
-    else:
-        show(_who(found))
+    result = {"collection": collection, "allow": found.allow, "deny": found.deny}
+    show_done(result, _who(found), as_json)
 
 
 @collections.command("delete")
 def delete(
     context: typer.Context,
     collection: CollectionId,
-    yes: Yes = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask whether you mean it.")] = False,
     tenant: Tenant = DEFAULT_TENANT,
     as_json: Json = False,
 ) -> None:
@@ -97,10 +91,7 @@ def delete(
         typer.confirm(f"Delete {collection!r} with all its documents?", abort=True, err=True)
     with database.writing() as session:
         stored.delete_collection(session, tenant, collection)
-    if as_json:
-        show_json({"collection": collection, "deleted": True})
-    else:
-        show(f"Collection {collection!r} was deleted.")
+    show_done({"collection": collection, "deleted": True}, f"Collection {collection!r} was deleted.", as_json)
 
 
 def _who(access: AccessList) -> str:

@@ -8,7 +8,7 @@ import typer
 
 from ingest.corpus import lookup, store
 from service.cli.local import DEFAULT_TENANT, Tenant, User, local_database, principal
-from service.cli.show import Json, show, show_json, show_rows
+from service.cli.show import Json, show_done, show_rows
 
 app = typer.Typer()
 documents = typer.Typer(help="Documents of a collection.", no_args_is_help=True)
@@ -55,7 +55,4 @@ def delete(
         typer.confirm(f"Delete {found.source_name!r} with all its versions?", abort=True, err=True)
     with database.writing() as session:
         store.delete_document(session, tenant, document)
-    if as_json:
-        show_json({"document": document, "deleted": True})
-    else:
-        show(f"{found.source_name} was deleted.")
+    show_done({"document": document, "deleted": True}, f"{found.source_name} was deleted.", as_json)

@@ -32,7 +32,7 @@ from service.cli.local import (
     local_database,
     principal,
 )
-from service.cli.show import Json, Watch, progress, say, show, show_json
+from service.cli.show import Json, Watch, progress, say, show, show_done, show_json
 
 app = typer.Typer()
 LOOK_AGAIN_SECONDS = 0.2  # while another process works on the job
@@ -237,7 +237,5 @@ def reindex(
                 parts.corpus.rebuild(session, tenant, one)
                 watch("collections", done, len(wanted))
     parts.corpus.save_all()
-    if as_json:
-        show_json({"rows": [{"collection": one} for one in wanted]})
-    else:
-        show(f"Indexes built anew: {', '.join(wanted) or 'none, as there is no collection'}.")
+    names = ", ".join(wanted) or "none, as there is no collection"
+    show_done({"rows": [{"collection": one} for one in wanted]}, f"Indexes built anew: {names}.", as_json)

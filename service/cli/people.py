@@ -9,7 +9,7 @@ import typer
 from ingest.corpus import people
 from ingest.corpus.types import Role
 from service.cli.local import DEFAULT_TENANT, Tenant, installation, local_database
-from service.cli.show import Json, say, show, show_json, show_rows
+from service.cli.show import Json, say, show, show_done, show_json, show_rows
 from service.secret import key_secret
 
 app = typer.Typer()
@@ -38,7 +38,7 @@ def add_user(
     """Add a user; `citeward keys create` gives him a key."""
     with local_database(context).writing() as session:
         made = people.create_user(session, tenant, user, role)
-    _done(made, f"{role} {user!r} was added.", as_json)
+    show_done(made, f"{role} {user!r} was added.", as_json)
 
 
 @users.command("list")
@@ -62,7 +62,7 @@ def remove_user(
     """Remove a user with his keys, memberships and entries in access lists."""
     with local_database(context).writing() as session:
         people.delete_user(session, tenant, user)
-    _done({"user": user, "removed": True}, f"User {user!r} was removed.", as_json)
+    show_done({"user": user, "removed": True}, f"User {user!r} was removed.", as_json)
 
 
 # --- groups ------------------------------------------------------------------------------------
@@ -75,7 +75,7 @@ def add_group(
     """Add a group without members."""
     with local_database(context).writing() as session:
         made = people.create_group(session, tenant, group)
-    _done(made, f"Group {group!r} was added.", as_json)
+    show_done(made, f"Group {group!r} was added.", as_json)
 
 
 @groups.command("list")
@@ -98,7 +98,7 @@ def remove_group(
     """Remove a group with its memberships and entries in access lists."""
     with local_database(context).writing() as session:
         people.delete_group(session, tenant, group)
-    _done({"group": group, "removed": True}, f"Group {group!r} was removed.", as_json)
+    show_done({"group": group, "removed": True}, f"Group {group!r} was removed.", as_json)
 
 
 @groups.command("join")
@@ -112,7 +112,7 @@ def join_group(
     """Put a user into a group; from the next question on he may read what it may."""
     with local_database(context).writing() as session:
         people.add_member(session, tenant, group, user)
-    _done({"group": group, "user": user, "member": True}, f"{user!r} is in {group!r}.", as_json)
+    show_done({"group": group, "user": user, "member": True}, f"{user!r} is in {group!r}.", as_json)
 
 
 @groups.command("leave")
@@ -126,7 +126,9 @@ def leave_group(
     """Take a user out of a group, in force from the next question on."""
     with local_database(context).writing() as session:
         people.remove_member(session, tenant, group, user)
-    _done({"group": group, "user": user, "member": False}, f"{user!r} is no longer in {group!r}.", as_json)
+    show_done(
+        {"group": group, "user": user, "member": False}, f"{user!r} is no longer in {group!r}.", as_json
+    )
 
 
 # --- keys --------------------------------------------------------------------------------------
@@ -176,11 +178,4 @@ def revoke_key(
     """Make a key useless from the next request on."""
     with local_database(context).writing() as session:
         people.revoke_key(session, tenant, prefix)
-    _done({"prefix": prefix, "revoked": True}, f"Key {prefix} was revoked.", as_json)
-
-
-def _done(result: object, sentence: str, as_json: bool) -> None:
-    if as_json:
-        show_json(result)
-    else:
-        show(sentence)
+    show_done({"prefix": prefix, "revoked": True}, f"Key {prefix} was revoked.", as_json)

@@ -43,6 +43,14 @@ def show_json(value: object) -> None:
     OUT.file.write(json.dumps(value, default=_plain, ensure_ascii=False, indent=2) + "\n")
 
 
+def show_done(result: object, sentence: str, as_json: bool) -> None:
+    """What a command has done, as JSON or as a sentence."""
+    if as_json:
+        show_json(result)
+    else:
+        show(sentence)
+
+
 def show_rows(rows: Sequence[object], columns: Mapping[str, Callable[[Any], object]], as_json: bool) -> None:
     """Rows as `{"rows": […]}`, or as a table with these headings and what each shows of a row."""
     if as_json:
