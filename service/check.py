@@ -46,11 +46,11 @@ def check_statement(
     :param permitted: ids of the chunks that the reader may read now.
     """
     text = plain_text(draft.text)
-    refused = _before_reading(draft, text, {each.marker: each for each in evidence}, permitted)
+    marked = {each.marker: each for each in evidence}
+    refused = _before_reading(draft, text, marked, permitted)
     if refused is not None:
         return Statement(text, draft.citations, refused)
-    cited = {each.marker: each for each in evidence}
-    premises = [_premise(cited[marker]) for marker in draft.citations]
+    premises = [_premise(marked[marker]) for marker in draft.citations]
     verdicts = [_against([premise], draft.text, judge) for premise in premises]
     carrying = [n for n, verdict in enumerate(verdicts) if verdict.status == "supported"]
     if carrying:
