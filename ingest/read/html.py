@@ -99,7 +99,6 @@ def read_html(data: bytes, source_name: str) -> Document:
     page = _Page()
     page.feed(decoded.text)
     page.close()
-    page.end_block()
     text, blocks, removed = lay_out(lists_joined(page.parts))
     return document_of(
         text,
@@ -164,6 +163,13 @@ class _Page(HTMLParser):
             self.title.append(data)
         elif not self._open_count.get("head"):
             self._words.append(data)
+
+    def close(self) -> None:
+        """What the page left open ends here."""
+        super().close()
+        while self._open:
+            self.handle_endtag(self._open[-1])
+        self.end_block()
 
     def end_block(self) -> None:
         """What was gathered since the last block becomes one."""

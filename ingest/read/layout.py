@@ -17,7 +17,7 @@ from ingest.read.canonical import Part
 
 SAME_LINE = 0.5  # of the height: how far centres of one line lie apart; leaves room for indices
 WORD_GAP = 1.5  # heights; a wider gap parts cells or columns; an ideographic space is 1.0
-BUCKET = 8.0  # points; only speeds up the search for second drawings
+BUCKET = 16.0  # points; only speeds up the search for second drawings
 SAME_PLACE = 0.3  # of the height: a second drawing of a sign, as fake bold makes, is moved by less
 COLUMN_ROWS = 3  # fewer rows side by side are no columns of text
 COLUMN_WIDTH = 8  # heights of a usual line; table cells are narrower
@@ -104,12 +104,12 @@ def lines_of(glyphs: Sequence[Glyph]) -> list[Line]:
 
 def _once(glyphs: Iterable[Glyph]) -> Iterator[Glyph]:
     """Without second drawings of a sign on its own place; equal letters side by side are farther apart."""
-    drawn: dict[tuple[str, int], list[Glyph]] = defaultdict(list)
+    drawn: dict[tuple[str, int, int], list[Glyph]] = defaultdict(list)
     for glyph in glyphs:
-        row = round(glyph.middle / BUCKET)
-        near = (other for y in (-1, 0, 1) for other in drawn.get((glyph.sign, row + y), ()))
-        if not any(_same_place(glyph, other) for other in near):
-            drawn[glyph.sign, row].append(glyph)
+        sign, column, row = glyph.sign, round(glyph.left / BUCKET), round(glyph.middle / BUCKET)
+        around = ((sign, column + x, row + y) for x in (-1, 0, 1) for y in (-1, 0, 1))
+        if not any(_same_place(glyph, other) for key in around if key in drawn for other in drawn[key]):
+            drawn[sign, column, row].append(glyph)
             yield glyph
 
 
@@ -331,7 +331,8 @@ def _begins_block(before: Line, line: Line, body: float) -> bool:
     if before.height > HEADING_SIZE * body:
         return False  # a heading of several lines
     is_short = before.slack > SHORT_LINE * before.width and not line.text[:1].islower()
-    return is_short or line.indent > before.indent + INDENT * line.height
+    is_set_in = line.indent > before.indent + INDENT * line.height and not ITEM_START.match(before.text)
+    return is_short or is_set_in
 
 
 def _part(block: Sequence[Line], body: float, sizes: Sequence[int]) -> Part:

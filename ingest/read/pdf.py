@@ -30,6 +30,8 @@ PDFIUM_HYPHEN = 2  # what it writes for a hyphen that parts a word at the end of
 ERROR_PASSWORD = 4  # FPDF_ERR_PASSWORD
 STREAM = re.compile(rb"stream\r?\n")
 STREAM_SAMPLE = 64 * 2**20  # bytes unpacked while looking for damage, all streams together
+LONGEST_TITLE = 120  # characters
+LETTERS = re.compile(r"[^\W\d_]{2}")
 HAN = re.compile("[\u3400-\u9fff\U00020000-\U000323af]")
 
 Box = tuple[float, float, float, float]  # left, bottom, right, top in points
@@ -93,13 +95,18 @@ def read_pdf(data: bytes, source_name: str, max_pages: int = 2000) -> Document:
 
 
 def _titles(named: str, text: str, blocks: Sequence[Block]) -> Iterator[str]:
-    """The metadata's title comes first only if the text has it too: programs fill it with file names."""
+    """The metadata's title comes first only if the text has it too: programs fill it with file names.
+
+    Else it is the largest thing on the first page, or what stands first where that is "1. Purpose".
+    """
     if len(named) > 1 and named in text:
         yield named
-    yield from (
-        text[block.start : block.end] for block in blocks if block.kind == "heading" and block.page == 1
-    )
-    yield named
+    headings = [text[b.start : b.end] for b in blocks if b.kind == "heading" and b.page == 1]
+    yield from (heading for heading in headings[:1] if not heading[0].isdigit())
+    opening = text[blocks[0].start : blocks[0].end]
+    if blocks[0].kind != "table" and LETTERS.search(opening) and len(opening) <= LONGEST_TITLE:
+        yield opening
+    yield from (*headings, named)
 
 
 def _not_opened(source_name: str, code: int | None) -> Unreadable:
@@ -318,7 +325,7 @@ def _ink(pdfium: Any, text_object: Any, known: dict[int, Ink]) -> Ink:
     """Asked once for each text object, since signs of one object share it."""
     if not text_object:
         return Ink(is_invisible=False, is_white=False, is_transparent=False)
-    address = ctypes.cast(text_object, ctypes.c_void_p).value or 0
+    address = ctypes.addressof(text_object.contents)
     if address not in known:
         colour = _fill(pdfium, text_object)
         mode = pdfium.FPDFTextObj_GetTextRenderMode(text_object)

@@ -44,6 +44,7 @@ def test_blocks_come_in_order_with_their_sections() -> None:
         ("<a href='javascript:x()' onclick='y()'>seen</a>", "seen"),
         ("</div></p>seen</b>", "seen"),
         ("one<br>two", "one\ntwo"),
+        ("<table><tr><td>left <i>open", "left open"),
         ("<pre>if x:\n    y</pre>", "if x:\n    y"),
         ("<ul><li>a<ul><li>b</ul><li>c</ul>", "- a\n  - b\n- c"),
     ],
