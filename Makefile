@@ -105,11 +105,11 @@ lint: $(VENV)/.installed-dev ## Style, format and types
 
 test: lint $(MODEL)/pack.json ## Everything but the slow tests
 	@echo "==> pytest"
-	@$(PYTHON) -m pytest -m "not slow"
+	@$(PYTHON) -m pytest -m "not slow" -n 2 --dist loadfile
 
 test-all: lint $(MODEL)/pack.json ## Every test
 	@echo "==> pytest, slow tests included"
-	@$(PYTHON) -m pytest
+	@$(PYTHON) -m pytest -n 2 --dist loadfile
 
 eval: $(VENV)/.installed-dev $(MODEL)/pack.json ## Retrieval figures over the sets in CITEWARD_EVAL_DATA
 	@if [ -z "$${CITEWARD_EVAL_DATA:-}" ]; then \
