@@ -102,11 +102,14 @@ def create_app(source: Parts | ServiceSettings) -> FastAPI:
 
 
 def serve(settings: ServiceSettings) -> None:
-    """Run until SIGINT or SIGTERM: running requests get `DRAIN_SECONDS`, and the indexes are saved."""
+    """Run until SIGINT or SIGTERM: running requests get `DRAIN_SECONDS`, and the indexes are saved.
+
+    :raises CitewardError: what `open_parts` raises, before the server, which would print it as a crash.
+    """
     logging.basicConfig(level=logging.INFO, format="%(message)s")
     logging.getLogger("alembic").setLevel(logging.WARNING)  # else each look at the schema is two lines
     uvicorn.run(
-        create_app(settings),
+        create_app(open_parts(settings)),
         host=settings.host,
         port=settings.port,
         access_log=False,  # it would keep addresses with their queries

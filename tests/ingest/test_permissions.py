@@ -113,6 +113,13 @@ def test_an_entry_of_another_form_is_refused(text: str) -> None:
         parse_access(frozenset({text}))
 
 
+def test_a_refused_text_is_repeated_only_in_part() -> None:
+    for parse in (lambda text: parse_id(text, "user"), parse_subject):
+        with pytest.raises(InvalidInput) as refused:
+            parse("x" * 100_000)
+        assert len(str(refused.value)) < 300
+
+
 @pytest.mark.parametrize("text", ["ana", "a", "0", "ana.b_c@x+y-z", "a" * 64])
 def test_an_id_is_taken_as_it_is(text: str) -> None:
     assert parse_id(text, "user") == text

@@ -130,6 +130,13 @@ def test_json_that_two_readers_could_understand_differently_is_refused(world: Wo
         assert response.headers["content-type"] == "application/problem+json"
 
 
+def test_unreadable_json_is_the_bodys_fault_and_said_in_plain_words(world: World) -> None:
+    headers = {"Content-Type": "application/json"}
+    problem = world.bob.send("POST", "/v1/search", content=b"[" * 10_000, headers=headers).json()
+    assert problem["field"] == "body"
+    assert problem["detail"].endswith("it is nested too deeply.")
+
+
 def test_a_form_in_the_place_of_json_is_refused(world: World) -> None:
     assert world.bob.send("POST", "/v1/search", data={"query": "a"}).status_code == 422
 

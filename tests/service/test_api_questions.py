@@ -10,6 +10,7 @@ import anyio
 import pytest
 
 from ingest.corpus.database import Database
+from ingest.corpus.errors import InvalidInput
 from service.api.schemas import check_text, language_of
 from service.app import create_app
 from service.types import DraftStatement, Generated, GenerationTask
@@ -246,6 +247,12 @@ async def drop(_message: Any) -> None:
 @pytest.mark.parametrize("text", ["a\nb\tc", "?", "年假\u3000几天", "👩‍👩‍👧"])
 def test_what_says_something_is_a_question(database: Database, text: str) -> None:  # noqa: ARG001
     assert check_text(text, 100, "question") == text
+
+
+@pytest.mark.parametrize("text", ["a\x01b", "a\udcff"])
+def test_a_character_that_is_no_text_is_refused_by_its_number(database: Database, text: str) -> None:  # noqa: ARG001
+    with pytest.raises(InvalidInput, match=f"U\\+{ord(text[1]):04X}"):
+        check_text(text, 100, "question")
 
 
 @pytest.mark.parametrize(

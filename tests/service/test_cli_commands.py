@@ -12,10 +12,11 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
+from ingest.corpus.errors import InvalidInput
 from ingest.corpus.settings import CorpusSettings
 from service.cli import app
 from service.cli.local import Installation
-from service.settings import ServiceSettings
+from service.settings import ServiceSettings, load_settings
 from tests.fakes import HashEmbedder
 
 HANDBOOK = "# Handbook\n\nEmployees have 25 days of annual leave.\n\nThe gate code is QX-7731.\n"
@@ -375,6 +376,21 @@ def test_reindex_changes_nothing_that_is_found(filled: CommandLine) -> None:
     assert filled.done("reindex")["rows"] == [{"collection": "rules"}]
     assert filled.done("search", "QX-7731") == before
     assert filled("reindex", "-c", "nothing").code == 1
+
+
+# --- serve, settings ---------------------------------------------------------------------------
+
+
+def test_serve_on_an_empty_folder_says_what_to_run(tmp_path: Path) -> None:
+    ended = command_line(tmp_path / "none")("serve")
+    assert ended.code == 1
+    assert "citeward init" in ended.err
+
+
+@pytest.mark.parametrize("seconds", ["0", "-1", "nan", "inf"])
+def test_a_limit_without_end_is_no_limit(seconds: str) -> None:
+    with pytest.raises(InvalidInput, match="CITEWARD_READ_TIMEOUT_SECONDS"):
+        load_settings({"CITEWARD_READ_TIMEOUT_SECONDS": seconds})
 
 
 # --- read, eval, models ------------------------------------------------------------------------
