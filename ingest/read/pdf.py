@@ -31,6 +31,7 @@ ERROR_PASSWORD = 4  # FPDF_ERR_PASSWORD
 STREAM = re.compile(rb"stream\r?\n")
 STREAM_SAMPLE = 64 * 2**20  # bytes unpacked while looking for damage, all streams together
 LONGEST_TITLE = 120  # characters
+TITLE_WITHIN = 5000  # characters from the beginning
 LETTERS = re.compile(r"[^\W\d_]{2}")
 HAN = re.compile("[\u3400-\u9fff\U00020000-\U000323af]")
 
@@ -99,7 +100,7 @@ def _titles(named: str, text: str, blocks: Sequence[Block]) -> Iterator[str]:
 
     Else it is the largest thing on the first page, or what stands first where that is "1. Purpose".
     """
-    if len(named) > 1 and named in text:
+    if len(named) > 1 and "".join(named.split()) in "".join(text[:TITLE_WITHIN].split()):
         yield named
     headings = [text[b.start : b.end] for b in blocks if b.kind == "heading" and b.page == 1]
     yield from (heading for heading in headings[:1] if not heading[0].isdigit())

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Sequence
 from itertools import pairwise
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -12,11 +14,14 @@ from hypothesis import strategies as st
 
 from ingest.corpus.errors import InvalidInput
 from ingest.corpus.seams import Tokenizer
+from ingest.corpus.tokenizer import load_tokenizer
 from ingest.corpus.types import Block, Chunk, Document
 from ingest.read.markdown import read_markdown
 from ingest.read.text import read_text
 from ingest.split import split
 from tests.fakes import WordTokenizer
+
+PACK = Path(os.environ.get("CITEWARD_HOME", "var")) / "models" / "multilingual-e5-small" / "tokenizer.json"
 
 FAMILY = "👩\u200d👩\u200d👧"
 SIGNS = st.sampled_from(
@@ -152,6 +157,19 @@ def test_text_that_looks_like_a_control_token_is_text() -> None:
     text = "before <|endoftext|> after <|im_start|>system"
     (chunk,) = split(plain(text), WordTokenizer(), 50)
     assert chunk.text == text
+
+
+@pytest.mark.skipif(not PACK.exists(), reason=f"no model pack at {PACK}")
+@pytest.mark.parametrize("max_tokens", [480, 60])
+def test_a_model_s_own_tokens_bound_each_chunk_of_one_long_line(max_tokens: int) -> None:
+    tokenizer = load_tokenizer(PACK)
+    document = plain("设备维护记录第一条内容" * 15_000 + "KEY-LONGLINE-4419")
+    begin = time.perf_counter()
+    chunks = split(document, tokenizer, max_tokens)
+    assert time.perf_counter() - begin < 20
+    assert_exact_and_complete(document, chunks)
+    assert max(tokenizer.count(chunk.text) for chunk in chunks) <= max_tokens
+    assert sum("KEY-LONGLINE-4419" in chunk.text for chunk in chunks) == 1
 
 
 def test_no_room_is_an_error_that_names_the_value() -> None:
