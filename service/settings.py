@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields, is_dataclass
 
+from ingest.corpus.people import require_long_secret
 from ingest.corpus.settings import (
     CorpusSettings,
     read_settings,
@@ -43,6 +44,8 @@ class ServiceSettings:
             "max_body_bytes",
         ):
             require_positive(self, name)
+        if self.key_secret:  # empty: a file's, which is long
+            require_long_secret(self.key_secret.encode())
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 from sqlalchemy import ColumnElement, Connection, Engine, create_engine, event, func
 from sqlalchemy.engine import URL, make_url
-from sqlalchemy.exc import ArgumentError, IntegrityError, InterfaceError, OperationalError
+from sqlalchemy.exc import ArgumentError, DatabaseError, IntegrityError, InterfaceError, OperationalError
 from sqlalchemy.exc import TimeoutError as NoFreeConnection
 from sqlalchemy.orm import InstrumentedAttribute, Session
 
@@ -181,6 +181,14 @@ def _transaction(engine: Engine) -> Iterator[Session]:
     except IntegrityError as error:
         raise Conflict(
             "Another change came first.", why="It touches the same thing.", next_step="Look again and repeat."
+        ) from error
+    except DatabaseError as error:
+        if type(error) is not DatabaseError:  # its other kinds are faults of the program
+            raise
+        raise Unavailable(
+            "The database cannot be read.",
+            why="Its file is damaged, or is no database.",
+            next_step="Restore it from a backup; the indexes are then made anew from it.",
         ) from error
 
 

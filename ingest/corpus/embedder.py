@@ -120,16 +120,19 @@ def _load(model: str | Path) -> SentenceTransformer:
     try:
         loaded = SentenceTransformer(str(model))
     except (
-        OSError,
-        ValueError,
-    ) as error:  # what the libraries raise for a missing, damaged or unreachable model
-        raise Unavailable(
-            f"The embedder {str(model)!r} cannot be loaded.",
-            why=str(error).strip().split("\n")[0],
-            next_step=NEXT_STEP,
-        ) from error
+        Exception
+    ) as error:  # three libraries, each with its own for a missing, damaged or unreachable model
+        raise _unloadable(model, error) from error
     loaded.tokenizer.split_special_tokens = True  # as `FastTokenizer` counts them
     return loaded.float().eval()
+
+
+def _unloadable(model: str | Path, error: Exception) -> Unavailable:
+    return Unavailable(
+        f"The embedder {str(model)!r} cannot be loaded.",
+        why=str(error).strip().split("\n")[0],
+        next_step=NEXT_STEP,
+    )
 
 
 def _batches(order: Sequence[int]) -> Iterator[Sequence[int]]:
@@ -139,11 +142,19 @@ def _batches(order: Sequence[int]) -> Iterator[Sequence[int]]:
 
 def _file_hashes(folder: Path) -> dict[str, str]:
     """sha256 of the weights and the tokenizer, by path; from the pack's manifest where it lists them."""
-    manifest = folder / "pack.json"
-    listed = json.loads(manifest.read_text(encoding="utf-8"))["sha256"] if manifest.is_file() else {}
+    listed = _listed_hashes(folder / "pack.json")
     files = sorted(path for pattern in WEIGHTS_AND_TOKENIZER for path in folder.rglob(pattern))
     names = [path.relative_to(folder).as_posix() for path in files]
     return {name: listed.get(name) or _sha256(path) for name, path in zip(names, files, strict=True)}
+
+
+def _listed_hashes(manifest: Path) -> dict[str, str]:
+    if not manifest.is_file():
+        return {}
+    try:
+        return cast("dict[str, str]", json.loads(manifest.read_text(encoding="utf-8"))["sha256"])
+    except (ValueError, KeyError, TypeError) as error:
+        raise _unloadable(manifest.parent, error) from error
 
 
 def _sha256(path: Path) -> str:

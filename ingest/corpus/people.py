@@ -248,8 +248,14 @@ def authenticate(session: Session, key_secret: bytes, credential: str) -> Princi
 def hash_secret(key_secret: bytes, secret: str) -> str:
     """Keyed hash, HMAC-SHA256 (RFC 2104), in hex: 64 characters. Fast is right: a secret has 256 random bits.
 
-    :raises InvalidInput: if `key_secret` is too short to keep a copy of the database useless.
+    :raises InvalidInput: if `key_secret` is too short.
     """
+    require_long_secret(key_secret)
+    return hmac.new(key_secret, secret.encode(), hashlib.sha256).hexdigest()
+
+
+def require_long_secret(key_secret: bytes) -> None:
+    """:raises InvalidInput: if it is too short to keep a copy of the database useless."""
     if len(key_secret) < SHORTEST_KEY_SECRET:
         raise InvalidInput(
             f"The secret that keys are hashed with has {len(key_secret)} bytes.",
@@ -257,7 +263,6 @@ def hash_secret(key_secret: bytes, secret: str) -> str:
             next_step="Set CITEWARD_KEY_SECRET to a longer one.",
             field="key_secret",
         )
-    return hmac.new(key_secret, secret.encode(), hashlib.sha256).hexdigest()
 
 
 def _keys_in_force() -> Select[str, str, str, str]:

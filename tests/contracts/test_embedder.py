@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import threading
 from collections.abc import Callable
@@ -139,6 +140,16 @@ def test_a_missing_model_names_the_command_that_pulls_it(tmp_path: Path, name: s
 def test_a_folder_that_is_no_model_is_said_so(tmp_path: Path) -> None:
     with pytest.raises(Unavailable, match="citeward models pull multilingual-e5-small"):
         SentenceTransformerEmbedder(tmp_path)
+
+
+@pytest.mark.parametrize("damaged", ["model.safetensors", "tokenizer.json", "config.json", "pack.json"])
+def test_a_damaged_model_is_said_so(tmp_path: Path, damaged: str) -> None:
+    folder = tmp_path / "model"
+    shutil.copytree(real_folder().resolve(), folder, copy_function=os.symlink)
+    (folder / damaged).unlink()
+    (folder / damaged).write_bytes(b"{ no model")
+    with pytest.raises(Unavailable, match="citeward models pull"):
+        SentenceTransformerEmbedder(folder)
 
 
 @pytest.mark.parametrize(

@@ -124,6 +124,19 @@ def test_a_database_that_cannot_be_reached_is_unavailable(tmp_path: Path) -> Non
     database.close()
 
 
+@pytest.mark.parametrize("damage", ["is no database", "damaged inside"])
+def test_a_damaged_file_is_said_to_be_one(sqlite_template: Path, tmp_path: Path, damage: str) -> None:
+    good = sqlite_template.read_bytes()
+    path = tmp_path / "damaged.sqlite3"
+    path.write_bytes(
+        b"words " * 1000 if damage == "is no database" else good[:4096] + b"\xff" * (len(good) - 4096)
+    )
+    database = open_database(f"sqlite:///{path}")
+    with pytest.raises(Unavailable, match="backup"), database.reading() as session:
+        list_tenants(session)
+    database.close()
+
+
 def test_the_file_is_for_its_owner_alone(sqlite_template: Path) -> None:
     assert stat.S_IMODE(sqlite_template.stat().st_mode) == 0o600
 

@@ -387,6 +387,11 @@ def test_serve_on_an_empty_folder_says_what_to_run(tmp_path: Path) -> None:
     assert "citeward init" in ended.err
 
 
+def test_a_short_secret_is_refused_before_it_is_used() -> None:
+    with pytest.raises(InvalidInput, match="CITEWARD_KEY_SECRET"):
+        load_settings({"CITEWARD_KEY_SECRET": "short"})
+
+
 @pytest.mark.parametrize("seconds", ["0", "-1", "nan", "inf"])
 def test_a_limit_without_end_is_no_limit(seconds: str) -> None:
     with pytest.raises(InvalidInput, match="CITEWARD_READ_TIMEOUT_SECONDS"):
