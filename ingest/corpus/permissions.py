@@ -43,7 +43,7 @@ def parse_subject(text: str) -> str:
         raise InvalidInput(
             f"{text[:LONGEST_SHOWN]!r} is nobody that access can be given to.",
             why='An entry is "everyone", "user:<id>" or "group:<id>".',
-            next_step=f"An id matches {ID.pattern}",
+            next_step="Write user: or group: before the id of a person or a group.",
             field="access",
         )
     return text

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 from ingest.corpus.errors import InvalidInput, UnknownSetting
 
 PREFIX = "CITEWARD_"
+KINDS = {"int": "a whole number", "float": "a number", "bool": "true or false"}  # of values that can be wrong
 S = TypeVar("S")
 
 
@@ -84,14 +85,14 @@ def read_settings(kind: type[S], environ: Mapping[str, str]) -> S:
 def refuse_unknown(environ: Mapping[str, str], known: frozenset[str]) -> None:
     """A misspelt variable must not be ignored: the operator believes that it is in force.
 
-    :raises UnknownSetting: naming the variable and the nearest known ones.
+    :raises UnknownSetting: naming the variable and all known ones.
     """
     from_outside = sorted(name for name in environ if name.startswith(PREFIX) and name not in known)
     if from_outside:
         raise UnknownSetting(
             f"Unknown setting {', '.join(from_outside)}.",
             why=f"Citeward reads only: {', '.join(sorted(known))}.",
-            next_step="Correct the name or unset it; `citeward settings` lists all of them.",
+            next_step="Correct the name or unset it.",
         )
 
 
@@ -108,7 +109,7 @@ def _convert(one: Field[Any], raw: str) -> object:
     except ValueError as error:
         raise InvalidInput(
             f"{variable(one.name)} is {raw!r}.",
-            why=f"It must be of type {one.type}.",
+            why=f"It must be {KINDS[str(one.type)]}.",
             next_step="Correct or unset it.",
             field=one.name,
         ) from error

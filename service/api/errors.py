@@ -156,6 +156,8 @@ def _invalid(errors: Sequence[Any]) -> InvalidInput:
 def _say(error: Any) -> str:
     if error["type"] == "json_invalid":
         return f"The body is not JSON that can be accepted: {error['ctx']['error']}."
+    if error["type"] == "model_attributes_type" and _field(error) == "body":
+        return "The body is not a JSON object, or came without Content-Type: application/json."
     met = repr(error.get("input"))
     shown = met if len(met) <= LONGEST_VALUE else f"{met[:LONGEST_VALUE]}…"
     return f"{_field(error)}: {error['msg']}; it was {shown}."

@@ -137,8 +137,10 @@ def test_unreadable_json_is_the_bodys_fault_and_said_in_plain_words(world: World
     assert problem["detail"].endswith("it is nested too deeply.")
 
 
-def test_a_form_in_the_place_of_json_is_refused(world: World) -> None:
-    assert world.bob.send("POST", "/v1/search", data={"query": "a"}).status_code == 422
+def test_a_form_in_the_place_of_json_is_refused_with_the_header_to_send(world: World) -> None:
+    response = world.bob.send("POST", "/v1/search", data={"query": "a"})
+    assert response.status_code == 422
+    assert response.json()["detail"].endswith("without Content-Type: application/json.")
 
 
 def test_a_body_above_the_limit_is_refused_with_the_limit_named(world: World) -> None:
