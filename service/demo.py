@@ -245,11 +245,14 @@ def timings(answer: dict[str, Any]) -> str:
 def how_to_go_on(admin: Client, sample: Sample) -> str:
     asker = sample.questions[0].asks[0].asker
     body = json.dumps({"question": "Does BW-40 measure hot water?"})
+    documents = f"/v1/collections/{sample.collection_id}/documents?wait=true"
     return "\n".join(
         [
-            f"\nAsk on, as {asker}:",
+            f"\nAsk on, as {asker}, who may read what everyone may:",
             f"  curl -s {admin.url}/v1/ask -H 'Authorization: Bearer {new_key(admin, asker)}' \\",
             f"       -H 'Content-Type: application/json' -d '{body}'",
+            "Add a file of your own, as the admin; everyone may read it:",
+            f"  curl -s '{admin.url}{documents}' -H 'Authorization: Bearer {admin.key}' -F file=@FILE",
             f"What the API can do: {admin.url}/docs",
         ]
     )

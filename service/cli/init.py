@@ -69,9 +69,8 @@ def _show(done: Initialised, as_json: bool) -> None:
     say(f"Tenant {done.tenant!r} with admin {done.user!r} {there} in {done.home}.")
     if done.api_key is None:
         say("No key was made; --new-key makes a further one.")
-    else:
-        say("The admin's API key, shown this once:")
     if as_json:
         show_json(done)
     elif done.api_key is not None:
+        say("The admin's API key, shown this once:")
         show(done.api_key)
