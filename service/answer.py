@@ -81,7 +81,8 @@ async def answer_question(
 
         if making.refusal is not None:
             yield Refused(making.refusal)
-    yield Done(making.answer(), making.trace())
+    assert making.answer is not None  # a block that failed has raised
+    yield Done(making.answer, making.trace())
 
 
 def look_up(fused: Fused, principal: Principal, parts: Parts) -> tuple[RankedChunk, ...]:

@@ -58,6 +58,7 @@ class AnswerInProgress:
     statements: list[Statement] = field(default_factory=list)  # dropped ones included
     refusal: Refusal | None = None
     failure: FinishReason | None = None  # "cancelled" or "error" when it ended before its time
+    answer: Answer | None = None  # made once, at the end: what is kept is what is handed out
 
     async def timed(self, stage: str, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Blocking work in a thread, its time added to the stage."""
@@ -76,12 +77,13 @@ class AnswerInProgress:
             self.failure = "cancelled"
             raise
         finally:
+            self.answer = None if self.failure else self._make_answer()
             with CancelScope(shield=True):
                 await to_thread.run_sync(self._keep, database)
 
     def _keep(self, database: Database) -> None:
         with database.writing() as session:
-            keep_answer(session, self.record(), None if self.failure else self.answer())
+            keep_answer(session, self.record(), self.answer)
 
     # --- what was made of it -------------------------------------------------------------------
 
@@ -104,7 +106,7 @@ class AnswerInProgress:
     def versions(self) -> dict[str, str]:
         return {**self.parts.versions(), "index_generation": self.generation}
 
-    def answer(self) -> Answer:
+    def _make_answer(self) -> Answer:
         """With its citations even where none were asked for: what is kept must say what it rests on."""
         shown = () if self.refusal else self.shown
         return Answer(
@@ -148,11 +150,11 @@ class AnswerInProgress:
             denied=tuple(ScoredChunk(c.chunk_id, c.score) for c in self._denied()),
             used=tuple(ScoredChunk(e.stored.id, e.ranked.score) for e in self.packed.evidence),
             left_out={str(d.chunk_id): d.reason for d in self.packed.decisions if not d.taken},
-            timings_ms=self.clock.timings_ms(),
+            timings_ms=self.answer.timings_ms if self.answer else self.clock.timings_ms(),
             finish_reason=self.finish_reason,
             statements=tuple(self.statements),
             refusal_code=self.refusal.code if self.refusal else None,
-            safety=None if self.failure else inspect_output(self.answer().answer),
+            safety=inspect_output(self.answer.answer) if self.answer else None,
         )
 
     def _denied(self) -> tuple[Candidate, ...]:

@@ -14,7 +14,7 @@ from ingest.corpus.database import Database
 from ingest.corpus.store import delete_document
 from ingest.corpus.types import Principal
 from service.answer import answer_question
-from service.history import RECORD, AnswerRecord, AnswerRow
+from service.history import RECORD, AnswerRecord, AnswerRow, get_answer
 from service.parts import Parts
 from service.types import (
     Done,
@@ -94,6 +94,8 @@ async def test_every_field_of_the_record_is_filled_for_an_answer(parts: Parts):
     assert isinstance(done, Done)
     record = record_of(parts)
     assert (record.answer_id, record.trace_id) == (done.answer.answer_id, done.answer.trace_id)
+    with parts.database.reading() as session:
+        assert get_answer(session, BOB, record.answer_id).answer == done.answer  # its timings too
     assert (record.tenant_id, record.user_id, record.question) == ("acme", "bob", ASKED.text)
     assert record.collections == ("handbook",)
     assert {
