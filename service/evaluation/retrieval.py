@@ -16,7 +16,7 @@ from tempfile import TemporaryDirectory
 from ingest.corpus import collections, lookup, people, store
 from ingest.corpus.database import Session, open_database
 from ingest.corpus.seams import Embedder
-from ingest.corpus.types import Document, Principal
+from ingest.corpus.types import Chunk, Document, Principal
 from ingest.pipeline import split_to_embed
 from ingest.read.text import read_text
 from service.bootstrap import open_parts
@@ -130,11 +130,12 @@ def _index(
     collection_id = hashlib.sha256(label.encode()).hexdigest()[:16]
     read = {one.id: as_document(one) for one in documents}
     chunk_tokens = parts.settings.corpus.chunk_tokens
-    texts = [text for one in read.values() for text in split_to_embed(one, cached, chunk_tokens)[1]]
+    cut = {name: split_to_embed(document, cached, chunk_tokens) for name, document in read.items()}
+    texts = [text for _, of_one in cut.values() for text in of_one]
     cached.remember_passages(texts, _counter(watch, f"{label}: passages embedded", len(texts)))
     with parts.database.writing() as session:
         collections.create_collection(session, TENANT, collection_id, label)
-        kept = {_keep(session, collection_id, one, read[one], parts, cached): one for one in read}
+        kept = {_keep(session, collection_id, one, read[one], *cut[one], cached): one for one in read}
     with parts.database.reading() as session:
         chunks = lookup.indexed_chunks(session, TENANT, collection_id)
         return Indexed(collection_id, {chunk.chunk_id: kept[chunk.document_id] for chunk in chunks})
@@ -149,10 +150,15 @@ def as_document(one: SetDocument) -> Document:
 
 
 def _keep(
-    session: Session, collection_id: str, name: str, document: Document, parts: Parts, cached: CachedEmbedder
+    session: Session,
+    collection_id: str,
+    name: str,
+    document: Document,
+    chunks: Sequence[Chunk],
+    texts: Sequence[str],
+    cached: CachedEmbedder,
 ) -> str:
     """The stored document's id."""
-    chunks, texts = split_to_embed(document, cached, parts.settings.corpus.chunk_tokens)
     original = document.text.encode()
     added = store.add_version(
         session, TENANT, collection_id, name, original, hashlib.sha256(original).hexdigest()
