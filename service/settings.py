@@ -6,11 +6,11 @@ import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields, is_dataclass
 
-from ingest.corpus.people import require_long_secret
 from ingest.corpus.settings import (
     CorpusSettings,
     read_settings,
     refuse_unknown,
+    require_long_secret,
     require_positive,
     setting,
     variable,

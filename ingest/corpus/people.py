@@ -18,12 +18,12 @@ from ingest.corpus.clock import now_utc
 from ingest.corpus.errors import Conflict, InvalidInput, NotFound, Unauthenticated
 from ingest.corpus.ids import ALPHABET, random_text
 from ingest.corpus.permissions import parse_id
+from ingest.corpus.settings import require_long_secret
 from ingest.corpus.tables import ApiKeyRow, GroupRow, MembershipRow, TenantRow, UserRow
 from ingest.corpus.types import Principal, Role
 
 PREFIX_LENGTH = 12  # characters; finds the row, is no secret
 SECRET_BYTES = 32  # random; 43 characters
-SHORTEST_KEY_SECRET = 16  # bytes of what keys are hashed with
 CREDENTIAL = re.compile(rf"cw_([{ALPHABET}]{{{PREFIX_LENGTH}}})_([A-Za-z0-9_-]{{43}})")
 NO_PREFIX = "0" * PREFIX_LENGTH  # of no key: the alphabet has no 0
 NO_HASH = "-" * 64  # of no secret, as long as a real one
@@ -252,17 +252,6 @@ def hash_secret(key_secret: bytes, secret: str) -> str:
     """
     require_long_secret(key_secret)
     return hmac.new(key_secret, secret.encode(), hashlib.sha256).hexdigest()
-
-
-def require_long_secret(key_secret: bytes) -> None:
-    """:raises InvalidInput: if it is too short to keep a copy of the database useless."""
-    if len(key_secret) < SHORTEST_KEY_SECRET:
-        raise InvalidInput(
-            f"The secret that keys are hashed with has {len(key_secret)} bytes.",
-            why=f"It must have at least {SHORTEST_KEY_SECRET}.",
-            next_step="Set CITEWARD_KEY_SECRET to a longer one.",
-            field="key_secret",
-        )
 
 
 def _keys_in_force() -> Select[str, str, str, str]:

@@ -12,6 +12,7 @@ from ingest.corpus.errors import InvalidInput, UnknownSetting
 PREFIX = "CITEWARD_"
 KINDS = {"int": "a whole number", "float": "a number", "bool": "true or false"}  # of values that can be wrong
 S = TypeVar("S")
+SHORTEST_KEY_SECRET = 16  # bytes of what keys are hashed with
 
 
 def setting(default: Any, describes: str, *, secret: bool = False) -> Any:
@@ -62,6 +63,17 @@ def require_positive(settings: object, name: str) -> None:
             why="It must be above 0 and finite.",
             next_step="Correct or unset it.",
             field=name,
+        )
+
+
+def require_long_secret(key_secret: bytes) -> None:
+    """:raises InvalidInput: if it is too short to keep a copy of the database useless."""
+    if len(key_secret) < SHORTEST_KEY_SECRET:
+        raise InvalidInput(
+            f"The secret that keys are hashed with has {len(key_secret)} bytes.",
+            why=f"It must have at least {SHORTEST_KEY_SECRET}.",
+            next_step="Set CITEWARD_KEY_SECRET to a longer one.",
+            field="key_secret",
         )
 
 
