@@ -6,6 +6,8 @@ Each way is one transaction. A read sees one moment of the whole database, howev
 from __future__ import annotations
 
 import os
+import sqlite3
+import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -20,6 +22,7 @@ from sqlalchemy.orm import InstrumentedAttribute, Session
 
 from ingest.corpus.errors import Conflict, InvalidInput, Unavailable
 
+TRY_AGAIN_SECONDS = 0.01
 WAIT_SECONDS = 5.0  # for another writer, and for a connection
 IDS_AT_ONCE = 500  # in one statement
 BEGIN = "begin"  # execution option: the statements that open a transaction on SQLite
@@ -142,7 +145,7 @@ def _open_sqlite(url: URL, wait_seconds: float) -> Engine:
             None  # the driver would begin on its own, and only before the first write
         )
         connection.execute(f"PRAGMA busy_timeout = {int(wait_seconds * 1000)}")
-        connection.execute("PRAGMA journal_mode = WAL")  # readers and the writer do not wait for each other
+        _use_write_ahead_log(connection, wait_seconds)  # readers and the writer do not wait for each other
         # NORMAL loses nothing when the process is killed, but a power cut could undo the last commits, and
         # what a revoke or delete took away must not come back. Commits are few and can afford the sync.
         connection.execute("PRAGMA synchronous = FULL")
@@ -153,6 +156,21 @@ def _open_sqlite(url: URL, wait_seconds: float) -> Engine:
             connection.exec_driver_sql(statement)
 
     return engine
+
+
+def _use_write_ahead_log(connection: Any, wait_seconds: float) -> None:
+    """Waits for others itself: of two that are the first to use a file SQLite fails one at once, whatever its
+    busy timeout, because neither could go on if both waited.
+    """
+    last_try = time.monotonic() + wait_seconds
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+            return
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() > last_try:
+                raise
+        time.sleep(TRY_AGAIN_SECONDS)
 
 
 def _open_postgresql(url: URL, wait_seconds: float) -> Engine:

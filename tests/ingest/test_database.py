@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import stat
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from itertools import chain
 from pathlib import Path
 
@@ -63,6 +64,22 @@ def test_only_one_of_two_services_that_start_together_migrates(tmp_path: Path) -
     assert all(map(schema_is_current, databases))
     for database in databases:
         database.close()
+
+
+def test_whoever_is_first_to_use_a_new_file_none_is_turned_away(tmp_path: Path) -> None:
+    def use(url: str, start: threading.Barrier) -> None:
+        database = open_database(url)
+        start.wait()
+        with database.writing():
+            pass
+        database.close()
+
+    with ThreadPoolExecutor(4) as pool:
+        for number in range(40):  # without waiting, one in seventeen first uses failed
+            start = threading.Barrier(4)
+            url = f"sqlite:///{tmp_path}/{number}.sqlite3"
+            for used in [pool.submit(use, url, start) for _ in range(4)]:
+                used.result()
 
 
 def test_a_writing_block_that_raises_leaves_nothing(database: Database) -> None:
