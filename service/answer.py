@@ -17,11 +17,11 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 
-from ingest.corpus.lookup import look_up as look_up_chunks
 from ingest.corpus.types import Principal
 from service.assemble import AnswerInProgress, cite
 from service.capacity.budget import TokenBudget
 from service.check import check_statement
+from service.look_up import look_up, still_readable
 from service.pack import pack
 from service.parts import Parts
 from service.refuse import refuse
@@ -32,13 +32,13 @@ from service.types import (
     DraftStatement,
     Event,
     EvidenceFound,
-    Fused,
     Generated,
     GenerationTask,
     Packed,
     Progress,
     Question,
     RankedChunk,
+    RefusalCode,
     Refused,
     Statement,
     StatementPassed,
@@ -50,47 +50,41 @@ async def answer_question(
 ) -> AsyncGenerator[Event, None]:
     """Events in order, the last one `Done` with the whole answer; a refusal is an answer too."""
     making = AnswerInProgress(question, principal, parts)
-    async with making.kept_whatever_happens(parts.database):
-        yield Progress("retrieve")
-        making.fused, making.generation = await making.timed("retrieve", retrieve, question, principal, parts)
-
-        yield Progress("look_up")
-        making.ranked = await making.timed("look_up", look_up, making.fused, principal, parts)
-
-        yield Progress("rerank")
-        making.ranked = await making.timed("rerank", parts.reranker.rerank, question.text, making.ranked)
-
-        yield Progress("pack")
-        making.packed = await making.timed("pack", pack_evidence, question, making.ranked, parts)
-        yield EvidenceFound(len(making.packed.evidence))
-
-        insufficiency = await making.timed(
-            "sufficiency", find_insufficiency, question, making.fused, making.packed
-        )
-        if insufficiency is not None:
-            making.refusal = refuse(insufficiency, question.language)
-        else:
-            yield Progress("generate")
-            async with aclosing(checked_statements(making, parts)) as passed:
-                async for statement in passed:
-                    yield StatementPassed(statement, tuple(cite([statement], making.packed.evidence)))
-            if not making.shown:
-                drafted = bool(making.statements)
-                insufficiency = "unsupported_answer" if drafted else "insufficient_evidence"
-                making.refusal = refuse(insufficiency, question.language)
-
-        if making.refusal is not None:
-            yield Refused(making.refusal)
+    async with making.kept_whatever_happens(parts.database), aclosing(stages(making, parts)) as events:
+        async for event in events:
+            yield event
     assert making.answer is not None  # a block that failed has raised
     yield Done(making.answer, making.trace())
 
 
-def look_up(fused: Fused, principal: Principal, parts: Parts) -> tuple[RankedChunk, ...]:
-    """The best candidates that this principal may read now, with their texts, in the fused order."""
-    best = fused.candidates[: parts.settings.search_depth]
-    with parts.database.reading() as session:
-        stored = look_up_chunks(session, principal, [one.chunk_id for one in best])
-    return tuple(RankedChunk(stored[one.chunk_id], one, one.score) for one in best if one.chunk_id in stored)
+async def stages(making: AnswerInProgress, parts: Parts) -> AsyncGenerator[Event, None]:
+    """The stages from `retrieve` to `check`; what each finds is left in `making`."""
+    question, principal = making.question, making.principal
+
+    yield Progress("retrieve")
+    making.fused, making.generation = await making.timed("retrieve", retrieve, question, principal, parts)
+
+    yield Progress("look_up")
+    making.ranked = await making.timed("look_up", look_up, making.fused, principal, parts)
+
+    yield Progress("rerank")
+    making.ranked = await making.timed("rerank", parts.reranker.rerank, question.text, making.ranked)
+
+    yield Progress("pack")
+    making.packed = await making.timed("pack", pack_evidence, question, making.ranked, parts)
+    yield EvidenceFound(len(making.packed.evidence))
+
+    code = await making.timed("sufficiency", find_insufficiency, question, making.fused, making.packed)
+    if code is None:
+        yield Progress("generate")
+        async with aclosing(checked_statements(making, parts)) as passed:
+            async for statement in passed:
+                yield StatementPassed(statement, tuple(cite([statement], making.packed.evidence)))
+        code = why_nothing_is_shown(making)
+
+    if code is not None:
+        making.refusal = refuse(code, question.language)
+        yield Refused(making.refusal)
 
 
 def pack_evidence(question: Question, ranked: tuple[RankedChunk, ...], parts: Parts) -> Packed:
@@ -124,7 +118,14 @@ async def checked_statements(making: AnswerInProgress, parts: Parts) -> AsyncGen
 
 def check(drafted: DraftStatement, making: AnswerInProgress, parts: Parts) -> Statement:
     """All checks of one statement; whether its passages may be read is asked of the database once more."""
-    cited = [one.stored.id for one in making.packed.evidence if one.marker in drafted.citations]
-    with parts.database.reading() as session:
-        permitted = look_up_chunks(session, making.principal, cited)
-    return check_statement(drafted, making.packed.evidence, permitted.keys(), parts.judge)
+    evidence = making.packed.evidence
+    cited = [one for one in evidence if one.marker in drafted.citations]
+    permitted = still_readable(cited, making.principal, parts)
+    return check_statement(drafted, evidence, permitted, parts.judge)
+
+
+def why_nothing_is_shown(making: AnswerInProgress) -> RefusalCode | None:
+    """Why the generation left nothing to show, or none."""
+    if making.shown:
+        return None
+    return "unsupported_answer" if making.statements else "insufficient_evidence"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ingest.corpus.types import Principal
-from service.answer import look_up
+from service.look_up import look_up
 from service.parts import Parts
 from service.retrieve import retrieve
 from service.types import Question, RankedChunk

@@ -16,7 +16,7 @@ from ingest.corpus.database import Database, Session
 from ingest.corpus.index import CollectionIndex
 from ingest.corpus.snapshot import Corpus
 from ingest.corpus.types import AccessList, Principal, RowMask, StoredChunk
-from service import answer
+from service import look_up
 from service.app import create_app
 from service.retrieve import retrieve
 from service.settings import ServiceSettings
@@ -331,7 +331,7 @@ def look_up_without_asking(
 def test_a_stale_index_without_the_second_look_leaks_and_the_check_sees_it(
     changed: Callable[[type[UnfilteredCorpus]], Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(answer, "look_up_chunks", look_up_without_asking)
+    monkeypatch.setattr(look_up, "look_up_chunks", look_up_without_asking)
     with changed(StaleCorpus) as world:
         revoke_after_indexing(world)
         with pytest.raises(AssertionError):
@@ -341,7 +341,7 @@ def test_a_stale_index_without_the_second_look_leaks_and_the_check_sees_it(
 def test_without_both_guards_the_canary_check_fails(
     changed: Callable[[type[UnfilteredCorpus]], Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(answer, "look_up_chunks", look_up_without_asking)
+    monkeypatch.setattr(look_up, "look_up_chunks", look_up_without_asking)
     with changed(UnfilteredCorpus) as world, pytest.raises(AssertionError):
         assert_canaries_stay_home(world)
 
