@@ -5,6 +5,7 @@ Each citation is held against the passage that it cites and no other. What canno
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -16,6 +17,10 @@ from service.plain import plain_text
 from service.seams import Judge, Support
 from service.types import DraftStatement, Evidence, Level, Span, Statement, Verdict
 
+LONGEST_STATEMENT = 1000  # characters; a sentence of a contract has a few hundred, its longest about this
+LONGEST_RUN = 250  # ASCII characters without a blank: digits, base64 and dumps; an address is shorter
+UNBROKEN = re.compile(rf"[!-~]{{{LONGEST_RUN + 1},}}")
+INERT_MARKER = re.compile(r"‹C\d[\dC,，、 ]{0,200}›")
 SAME_SUBJECT = 0.6  # share of a statement's words from which a sentence counts as being about the same
 
 
@@ -70,8 +75,12 @@ def _before_reading(
         return _no("grammar", f"{', '.join(draft.malformed)} is no citation: one is written [C1].")
     if not draft.citations:
         return _no("grammar", "The statement carries no citation.")
-    if not any(sign.isalnum() for sign in text):
+    if not any(sign.isalnum() for sign in INERT_MARKER.sub("", text)):
         return _no("grammar", "The statement says nothing.")
+    if len(text) > LONGEST_STATEMENT:
+        return _no("grammar", f"{len(text):,} characters are too many to be one statement.")
+    if (run := UNBROKEN.search(text)) is not None:
+        return _no("grammar", f"{len(run.group()):,} signs without a blank are no statement.")
     unknown = [marker for marker in draft.citations if marker not in evidence]
     if unknown:
         return _no("exists", f"{', '.join(unknown)} does not exist; the evidence ends at C{len(evidence)}.")

@@ -18,6 +18,7 @@ from ingest.corpus.seams import Embedder
 from ingest.sentences import sentence_spans
 from service.numbers import find_facts
 from service.overlap import content_words, coverage
+from service.plain import plain_text
 from service.seams import Support
 
 Span = tuple[int, int]
@@ -76,8 +77,11 @@ def _quoted_span(premise: str, claim: str, spans: Sequence[Span]) -> Span | None
 
 
 def _bare(sentence: str) -> str:
-    """The sentence without white space, list marks and final stops: what two typesettings of it share."""
-    return "".join(SIGNS_AROUND.sub("", sentence).split())
+    """The sentence without white space, list marks and final stops: what two typesettings of it share.
+
+    Inert (`plain_text`): whoever quotes a passage as it is shown quotes ‹C9› where the document has [C9].
+    """
+    return "".join(SIGNS_AROUND.sub("", plain_text(sentence)).split())
 
 
 def _stretches(spans: Sequence[Span]) -> list[Span]:

@@ -1,7 +1,8 @@
 import pytest
 
-from service.check import check_statement
+from service.check import LONGEST_STATEMENT, check_statement
 from service.judge import LexicalSemanticJudge
+from service.plain import plain_text
 from service.seams import Support
 from service.types import DraftStatement, Evidence, Level, Span, Statement
 from tests.fakes import HashEmbedder
@@ -52,6 +53,7 @@ def test_sentence_of_the_passage_is_supported_and_shown_in_place() -> None:
         ("Goods go back.", (), (), "grammar", "carries no citation"),
         ("Goods go back [C1;C2].", (), ("[C1;C2]",), "grammar", "[C1;C2] is no citation"),
         ("---", ("C1",), (), "grammar", "says nothing"),
+        ("[C2][C99]", ("C1",), (), "grammar", "says nothing"),
         ("Goods go back.", ("C7",), (), "exists", "C7 does not exist; the evidence ends at C3"),
         ("Goods go back.", ("C1", "C99"), (), "exists", "C99 does not exist"),
         ("Customers may return goods within 300 days.", ("C1",), (), "facts", "300 days is not in C1"),
@@ -138,5 +140,49 @@ def test_what_is_shown_is_inert_while_spans_point_into_the_original() -> None:
     assert statement.verdict.spans == (Span("C1", 0, 54),)
 
 
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "The parking permit costs 500 euros per month.[C2][C99]",
+        "The parking permit costs 500 euros per month [C2, C99].",
+        "停车费为每月500元。［C2］",
+        "停车费为每月500元[C1]。",
+        "See [the rules](http://a.example) for the <b>500 euros</b>.",
+    ],
+)
+def test_a_sentence_with_forged_markers_is_a_quote_as_it_stands_and_as_it_is_shown(sentence: str) -> None:
+    passages = evidence(f"Parking rules\n\n{sentence}\n\nIt is paid in January.")
+    as_it_stands = check(sentence, "C1", of=passages)
+    as_shown = check(plain_text(sentence), "C1", of=passages)
+    assert as_it_stands.verdict.status == "supported"
+    assert (as_shown.text, as_shown.verdict) == (as_it_stands.text, as_it_stands.verdict)
+
+
+@pytest.mark.parametrize("sign", ["word ", "保修"], ids=["en", "zh"])
+def test_what_is_too_long_to_be_one_statement_is_refused_though_the_passage_says_it(sign: str) -> None:
+    most = (sign * 1000)[: LONGEST_STATEMENT - 1]
+    just, above = f"{most}x", f"{most}xx"
+    assert check(just, "C1", of=evidence(just)).verdict.status == "supported"
+    verdict = check(above, "C1", of=evidence(above)).verdict
+    assert (verdict.status, verdict.level) == ("not_supported", "grammar")
+    assert "1,001 characters are too many to be one statement" in verdict.reason
+
+
+@pytest.mark.parametrize("wall", ["7" * 700, "SGVsbG8r/A==" * 60], ids=["digits", "base64"])
+@pytest.mark.parametrize("around", ["The warranty is {} long.", "保修期为{}个月。"], ids=["en", "zh"])
+def test_a_wall_of_signs_is_no_statement_though_the_passage_says_it(around: str, wall: str) -> None:
+    for text in (wall, around.format(wall)):
+        verdict = check(text, "C1", of=evidence(text)).verdict
+        assert (verdict.status, verdict.level) == ("not_supported", "grammar")
+        assert "without a blank" in verdict.reason
+
+
+def test_a_long_chinese_sentence_and_an_address_are_statements() -> None:
+    for text in ("产品自交付之日起享有两年保修，" * 40, f"See https://example.com/{'a' * 200} for more."):
+        assert check(text, "C1", of=evidence(text)).verdict.status == "supported"
+
+
 def test_statement_longer_than_the_embedder_takes_is_still_judged() -> None:
-    assert check("word " * 2000, "C1").verdict.level == "support"
+    judge = LexicalSemanticJudge(HashEmbedder(max_tokens=64))
+    statement = check_statement(DraftStatement("word " * 150, ("C1",)), evidence(RETURNS), {1}, judge)
+    assert statement.verdict.level == "support"
