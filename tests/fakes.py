@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from typing import Literal
 
 import numpy as np
 
-from ingest.corpus.errors import InvalidInput
+from ingest.corpus.errors import OverBudget
 from ingest.corpus.types import EmbedderFingerprint, FloatMatrix, FloatVector
+from service.types import DraftStatement, Generated, GenerationTask
 
 WORD = re.compile(r"[0-9A-Za-z_]+|[^\s0-9A-Za-z_]")
 
@@ -32,6 +34,9 @@ class HashEmbedder:
         self.max_tokens = max_tokens
         self.tokenizer = WordTokenizer()
 
+    def count_query(self, text: str) -> int:
+        return self.tokenizer.count(text)
+
     def embed_passages(self, texts: Sequence[str]) -> FloatMatrix:
         if not texts:
             return np.zeros((0, self.fingerprint.dimension), dtype=np.float32)
@@ -43,10 +48,38 @@ class HashEmbedder:
     def _embed(self, text: str) -> FloatVector:
         tokens = WORD.findall(text.lower())
         if len(tokens) > self.max_tokens:
-            raise InvalidInput(f"{len(tokens)} tokens, but the embedder takes {self.max_tokens}.")
+            raise OverBudget(f"{len(tokens)} tokens, but the embedder takes {self.max_tokens}.")
         vector = np.full(self.fingerprint.dimension, 1e-3, dtype=np.float32)
         for token in tokens:
             digest = hashlib.blake2b(token.encode(), digest_size=8).digest()
             bucket = int.from_bytes(digest[:4], "little") % self.fingerprint.dimension
             vector[bucket] += 1.0 if digest[4] % 2 else -1.0
         return (vector / np.linalg.norm(vector)).astype(np.float32)
+
+
+class ScriptedGenerator:
+    """Says what it is told to, whatever it is asked; without evidence nothing.
+
+    Of a script, statements are drafted, errors raised, and functions awaited.
+    """
+
+    kind: Literal["vllm", "quoting"] = "vllm"
+    version = "scripted"
+
+    def __init__(self, *script: DraftStatement | Exception | Callable[[], Awaitable[object]]) -> None:
+        self.script = script
+        self.begun = self.ended = 0  # drafts
+
+    async def draft(self, task: GenerationTask) -> AsyncGenerator[DraftStatement | Generated, None]:
+        self.begun += 1
+        try:
+            for one in self.script if task.evidence else ():
+                if isinstance(one, Exception):
+                    raise one
+                if isinstance(one, DraftStatement):
+                    yield one
+                else:
+                    await one()
+            yield Generated("stop", 120, 30)
+        finally:
+            self.ended += 1

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from ingest.corpus.errors import InvalidInput, Unavailable
+from ingest.corpus.errors import OverBudget, Unavailable
 from ingest.corpus.tokenizer import FastTokenizer
 from ingest.corpus.types import EmbedderFingerprint, FloatMatrix, FloatVector
 
@@ -49,7 +49,8 @@ class SentenceTransformerEmbedder:
     """Computes in float32, with the prompts "query" and "passage" (or "document") that the model brings."""
 
     def __init__(self, model: str | Path) -> None:
-        """:raises Unavailable: if the model cannot be loaded."""
+        """:raises Unavailable: if the model cannot be loaded, or is not what its pack says it is."""
+        hashes = _file_hashes(model) if isinstance(model, Path) else None  # before anything of it is used
         self._model = _load(model)
         prompts = cast("Mapping[str, str | None]", self._model.prompts)
         self._query_prefix = prompts.get("query") or ""
@@ -59,8 +60,11 @@ class SentenceTransformerEmbedder:
         self.fingerprint = EmbedderFingerprint(
             name=Path(model).name if isinstance(model, Path) else model,
             dimension=len(self.embed_query("")),
-            digest=self._digest(model),
+            digest=self._digest(_hub_revision(self._model) if hashes is None else hashes),
         )
+
+    def count_query(self, text: str) -> int:
+        return self.tokenizer.counts([self._query_prefix + text], special_tokens=True)[0]
 
     def embed_passages(self, texts: Sequence[str]) -> FloatMatrix:
         if not texts:
@@ -85,7 +89,7 @@ class SentenceTransformerEmbedder:
         lengths = self.tokenizer.counts(texts, special_tokens=True)
         longest = max(lengths)
         if longest > self.max_tokens:
-            raise InvalidInput(
+            raise OverBudget(
                 f"A text of {longest} tokens cannot be embedded.",
                 why=f"The embedder takes {self.max_tokens} tokens, its prefix and special tokens included.",
                 next_step="Ask in fewer words, or split the text into smaller chunks.",
@@ -98,10 +102,10 @@ class SentenceTransformerEmbedder:
         )
         return np.asarray(vectors, dtype=np.float32)
 
-    def _digest(self, model: str | Path) -> str:
+    def _digest(self, source: dict[str, str] | str) -> str:
         """Of all that decides what a vector means; the same on every machine and for every path."""
         parts = {
-            "source": _file_hashes(model) if isinstance(model, Path) else _hub_revision(self._model),
+            "source": source,
             "prefixes": [self._query_prefix, self._passage_prefix],
             "modules": [type(module).__name__ for module in self._model],
             "pooling": [
@@ -141,20 +145,41 @@ def _batches(order: Sequence[int]) -> Iterator[Sequence[int]]:
 
 
 def _file_hashes(folder: Path) -> dict[str, str]:
-    """sha256 of the weights and the tokenizer, by path; from the pack's manifest where it lists them."""
-    listed = _listed_hashes(folder / "pack.json")
+    """sha256 of the weights and the tokenizer as they are now, by path.
+
+    A pack's files are all read at every load, 0.6 s for its 490 MB: what its manifest says is no proof.
+
+    :raises Unavailable: if a file of a pack is gone or is not what was pulled.
+    """
+    listed = _listed_hashes(folder)
     files = sorted(path for pattern in WEIGHTS_AND_TOKENIZER for path in folder.rglob(pattern))
-    names = [path.relative_to(folder).as_posix() for path in files]
-    return {name: listed.get(name) or _sha256(path) for name, path in zip(names, files, strict=True)}
+    hashes = {path.relative_to(folder).as_posix(): _sha256(path) for path in files}
+    for name, expected in listed.items():
+        path = folder / name
+        if not path.is_file():
+            raise _altered(folder, f"{name} is gone.")
+        if (found := hashes.get(name) or _sha256(path)) != expected:
+            raise _altered(folder, f"The sha256 of {name} is {found}, not {expected}.")
+    return hashes
 
 
-def _listed_hashes(manifest: Path) -> dict[str, str]:
+def _listed_hashes(folder: Path) -> dict[str, str]:
+    """What the pack's manifest lists; empty for a folder that is no pack."""
+    manifest = folder / "pack.json"
     if not manifest.is_file():
         return {}
     try:
-        return cast("dict[str, str]", json.loads(manifest.read_text(encoding="utf-8"))["sha256"])
+        return dict(json.loads(manifest.read_text(encoding="utf-8"))["sha256"])
     except (ValueError, KeyError, TypeError) as error:
-        raise _unloadable(manifest.parent, error) from error
+        raise _altered(folder, f"{manifest.name} cannot be read: {error}.") from error
+
+
+def _altered(folder: Path, why: str) -> Unavailable:
+    return Unavailable(
+        f"The model pack {folder.name!r} is not what was pulled.",
+        why=why,
+        next_step=f"Move {folder} away, then run `citeward models pull {folder.name}`.",
+    )
 
 
 def _sha256(path: Path) -> str:

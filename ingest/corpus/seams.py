@@ -31,11 +31,20 @@ class Embedder(Protocol):
     @property
     def tokenizer(self) -> Tokenizer: ...
 
+    def count_query(self, text: str) -> int:
+        """Tokens of `text` as `embed_query` reads it; it takes those of at most `max_tokens`."""
+
     def embed_passages(self, texts: Sequence[str]) -> FloatMatrix:
-        """Shape (len(texts), D), float32, rows of length 1."""
+        """Shape (len(texts), D), float32, rows of length 1.
+
+        :raises OverBudget: for a text above `max_tokens`.
+        """
 
     def embed_query(self, text: str) -> FloatVector:
-        """Shape (D,), float32, length 1."""
+        """Shape (D,), float32, length 1.
+
+        :raises OverBudget: as `embed_passages`.
+        """
 
 
 class VectorIndex(Protocol):

@@ -9,7 +9,7 @@ from anyio import to_thread
 from fastapi import Request, Response
 
 from ingest.corpus.collections import get_collection
-from ingest.corpus.errors import InvalidInput
+from ingest.corpus.errors import InvalidInput, OverBudget
 from ingest.corpus.types import Principal
 from service.answer import answer_question
 from service.api.door import Asker, reader_routes
@@ -21,7 +21,6 @@ from service.api.state import Service, Serving
 from service.api.stream import EventStream, frames, while_client_stays
 from service.parts import Parts
 from service.search import search
-from service.settings import ServiceSettings
 from service.types import Answer, Done, Event, Question
 
 CLIENT_HAS_GONE = 499  # nginx's word for it; nobody reads it but the log
@@ -42,7 +41,7 @@ routes = reader_routes("questions")
 )
 async def ask(body: AskRequest, request: Request, asker: Asker, service: Serving) -> Answer | Response:
     """An answer with checked citations, or a refusal; with `Accept: text/event-stream` as it is made."""
-    question = to_question(body, service.parts.settings)
+    question = to_question(body, service.parts)
     await to_thread.run_sync(require_collections, service.parts, asker, question.collections)
     events = counted(question, asker, service)
     if "text/event-stream" in request.headers.get("accept", ""):
@@ -55,14 +54,17 @@ async def ask(body: AskRequest, request: Request, asker: Asker, service: Serving
 @routes.post("/v1/search", summary="Find passages", responses=problems(404, 413, 422, 503))
 def find(body: SearchRequest, asker: Asker, service: Serving) -> SearchResult:
     """The passages that an answer would be made of, best first."""
-    text = check_text(body.query, service.parts.settings.max_question_chars, "query")
+    text = checked_text(body.query, "query", service.parts)
     question = Question(text, language_of(text), as_tuple(body.collections))
     found = search(question, asker, service.parts, body.top_k)
     return SearchResult(tuple(passage_shown(rank, one, asker) for rank, one in enumerate(found, start=1)))
 
 
-def to_question(body: AskRequest, settings: ServiceSettings) -> Question:
-    """:raises InvalidInput: for what the fields alone do not tell."""
+def to_question(body: AskRequest, parts: Parts) -> Question:
+    """:raises InvalidInput: for what the fields alone do not tell.
+    :raises OverBudget: as `checked_text`.
+    """
+    settings = parts.settings
     if body.max_citations is not None and body.max_citations > settings.max_evidence:
         raise InvalidInput(
             f"max_citations is {body.max_citations}.",
@@ -70,7 +72,7 @@ def to_question(body: AskRequest, settings: ServiceSettings) -> Question:
             next_step="Ask for fewer.",
             field="max_citations",
         )
-    text = check_text(body.question, settings.max_question_chars, "question")
+    text = checked_text(body.question, "question", parts)
     return Question(
         text=text,
         language=language_of(text),
@@ -80,6 +82,24 @@ def to_question(body: AskRequest, settings: ServiceSettings) -> Question:
         include_citations=body.include_citations,
         output=body.output,
     )
+
+
+def checked_text(text: str, field: str, parts: Parts) -> str:
+    """`text` itself, if it can be searched for; decided before any work and before a stream begins.
+
+    :raises InvalidInput: if it is blank, has too many characters or holds what is no text.
+    :raises OverBudget: if it has more tokens than the embedder takes.
+    """
+    check_text(text, parts.settings.max_question_chars, field)
+    tokens, most = parts.embedder.count_query(text), parts.embedder.max_tokens
+    if tokens > most:
+        raise OverBudget(
+            f"The {field} has {tokens:,} tokens.",
+            why=f"The embedder takes {most:,}, its prefix and special tokens included.",
+            next_step="Ask in fewer words.",
+            field=field,
+        )
+    return text
 
 
 def as_tuple(collections: Sequence[str] | None) -> tuple[str, ...] | None:

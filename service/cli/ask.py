@@ -10,7 +10,8 @@ import typer
 from ingest.corpus import collections as stored
 from ingest.corpus.types import Principal
 from service.answer import answer_question
-from service.api.schemas import PassageShown, SearchResult, check_text, language_of
+from service.api.questions import checked_text
+from service.api.schemas import PassageShown, SearchResult, language_of
 from service.api.shown import answer_shown, passage_shown
 from service.cli.loaded import local_parts
 from service.cli.local import DEFAULT_TENANT, Tenant, User, principal
@@ -77,9 +78,10 @@ def prepare(
     """The question as the service would take it, and who asks.
 
     :raises InvalidInput: for a text that says nothing or cannot be searched for.
+    :raises OverBudget: for one that is too long to be searched for.
     :raises NotFound: for a user that is missing, or a collection that is or that he may not read.
     """
-    check_text(text, parts.settings.max_question_chars, field)
+    checked_text(text, field, parts)
     with parts.database.reading() as session:
         asker = principal(session, tenant, user)
         for one in collection or ():

@@ -35,6 +35,9 @@ class CachedEmbedder:
         self.max_tokens = inner.max_tokens
         self.tokenizer = inner.tokenizer
 
+    def count_query(self, text: str) -> int:
+        return self._inner.count_query(text)
+
     def embed_passages(self, texts: Sequence[str]) -> FloatMatrix:
         self.remember_passages(texts)
         return self._remembered(texts, "passage")

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from ingest.corpus.embedder import SentenceTransformerEmbedder, embedding_text, locate_model
-from ingest.corpus.errors import InvalidInput, Unavailable
+from ingest.corpus.errors import OverBudget, Unavailable
 from ingest.corpus.seams import Embedder
 from tests.contracts.real_models import PACK, real_embedder, real_folder
 from tests.fakes import HashEmbedder
@@ -65,10 +65,19 @@ def test_rows_follow_the_order_of_the_texts(embedder: Embedder) -> None:
 
 def test_an_over_long_text_is_an_error_never_cut(embedder: Embedder) -> None:
     too_long = "word " * (embedder.max_tokens + 1)
-    with pytest.raises(InvalidInput, match=str(embedder.max_tokens)):
+    with pytest.raises(OverBudget, match=str(embedder.max_tokens)):
         embedder.embed_query(too_long)
-    with pytest.raises(InvalidInput, match=str(embedder.max_tokens)):
+    with pytest.raises(OverBudget, match=str(embedder.max_tokens)):
         embedder.embed_passages(["short", too_long])
+
+
+def test_a_counted_question_fits_up_to_the_limit_and_not_beyond(embedder: Embedder) -> None:
+    most = embedder.max_tokens
+    for word in ("a ", "年"):
+        longest = max(n for n in range(most + 1) if embedder.count_query(word * n) <= most)
+        embedder.embed_query(word * longest)
+        with pytest.raises(OverBudget, match=str(embedder.count_query(word * (longest + 1)))):
+            embedder.embed_query(word * (longest + 1))
 
 
 def test_threads_may_share_an_embedder(embedder: Embedder) -> None:
@@ -111,7 +120,7 @@ def test_the_limit_counts_prefix_and_special_tokens() -> None:
     embedder = real_embedder()
     room = embedder.max_tokens - embedder.tokenizer.count("query: ") - 2
     embedder.embed_query("a " * (room - 1))
-    with pytest.raises(InvalidInput):
+    with pytest.raises(OverBudget):
         embedder.embed_query("a " * (room + 1))
 
 
@@ -149,6 +158,31 @@ def test_a_damaged_model_is_said_so(tmp_path: Path, damaged: str) -> None:
     (folder / damaged).unlink()
     (folder / damaged).write_bytes(b"{ no model")
     with pytest.raises(Unavailable, match="citeward models pull"):
+        SentenceTransformerEmbedder(folder)
+
+
+@pytest.mark.parametrize("name", ["model.safetensors", "1_Pooling/config.json"])
+def test_altered_files_of_the_same_length_are_not_loaded_under_the_old_fingerprint(
+    tmp_path: Path, name: str
+) -> None:
+    folder = tmp_path / "model"
+    shutil.copytree(real_folder().resolve(), folder, copy_function=os.symlink)
+    (folder / name).unlink()
+    shutil.copyfile(real_folder() / name, folder / name)
+    with (folder / name).open("r+b") as file:
+        file.seek(-2, os.SEEK_END)
+        last = file.read(1)
+        file.seek(-2, os.SEEK_END)
+        file.write(b"0" if last != b"0" else b"1")
+    with pytest.raises(Unavailable, match=rf"(?s){name} is [0-9a-f]{{64}}, not .* Move .* away, then run"):
+        SentenceTransformerEmbedder(folder)
+
+
+def test_a_pack_that_lost_a_file_is_said_so(tmp_path: Path) -> None:
+    folder = tmp_path / "model"
+    shutil.copytree(real_folder().resolve(), folder, copy_function=os.symlink)
+    (folder / "tokenizer_config.json").unlink()
+    with pytest.raises(Unavailable, match=r"tokenizer_config\.json is gone"):
         SentenceTransformerEmbedder(folder)
 
 

@@ -77,6 +77,26 @@ def test_the_error_names_the_field_and_the_value(world: World) -> None:
     assert "50" in problem["detail"]
 
 
+@pytest.mark.parametrize("accept", ["application/json", "text/event-stream"])
+@pytest.mark.parametrize(("path", "field"), [("/v1/ask", "question"), ("/v1/search", "query")])
+@pytest.mark.parametrize("sign", ["word ", "年"], ids=["en", "zh"])
+def test_a_question_of_more_tokens_than_can_be_searched_for_is_413_before_any_work(
+    world: World, path: str, field: str, accept: str, sign: str
+) -> None:
+    most = world.parts.embedder.max_tokens
+    response = world.bob.send("POST", path, json={field: sign * (most + 1)}, headers={"Accept": accept})
+    problem = response.json()
+    assert (response.status_code, problem["code"], problem["field"]) == (413, "over_budget", field)
+    assert response.headers["content-type"] == "application/problem+json"
+    assert f"{most + 1} tokens" in problem["detail"]
+    assert f"takes {most}" in problem["why"]
+    assert world.bob.get("/v1/answers").json() == []
+
+
+def test_a_question_of_just_as_many_tokens_is_answered(world: World) -> None:
+    assert world.bob.ask("word " * world.parts.embedder.max_tokens)["outcome"] in ("answered", "refused")
+
+
 def test_an_answer_has_the_agreed_shape(world: World) -> None:
     answer = world.bob.ask(QUESTION)
     assert set(answer) == {
