@@ -28,6 +28,7 @@ from service.types import (
     Refused,
     StatementPassed,
 )
+from tests.fakes import ScriptedGenerator
 from tests.world import EVERYONE, found_company, keep_text, make_parts
 
 BOB = Principal("acme", "bob")
@@ -52,25 +53,8 @@ def record_of(parts: Parts) -> AnswerRecord:
         return RECORD.validate_json(session.scalars(select(AnswerRow.record)).one())
 
 
-class Scripted:
-    """A generator that says what it is told to."""
-
-    kind = "vllm"
-    version = "scripted"
-
-    def __init__(self, *drafts: DraftStatement | Exception) -> None:
-        self.drafts = drafts
-
-    async def draft(self, _task: GenerationTask) -> AsyncGenerator[DraftStatement | Generated, None]:
-        for draft in self.drafts:
-            if isinstance(draft, Exception):
-                raise draft
-            yield draft
-        yield Generated("stop", 120, 30)
-
-
 def scripted(parts: Parts, *drafts: DraftStatement | Exception) -> Parts:
-    return replace(parts, generator=Scripted(*drafts))  # type: ignore[arg-type]
+    return replace(parts, generator=ScriptedGenerator(*drafts))
 
 
 async def test_the_way_is_told_in_order_and_ends_with_the_whole_answer(parts: Parts):
@@ -177,13 +161,13 @@ async def test_a_reader_who_leaves_is_recorded_as_cancelled(parts: Parts):
 
 
 async def test_a_citation_of_what_was_revoked_while_it_was_written_is_withheld(parts: Parts):
-    class Revoking(Scripted):
+    class Revoking(ScriptedGenerator):
         async def draft(self, task: GenerationTask) -> AsyncGenerator[DraftStatement | Generated, None]:
             remove(parts, task)
             async for each in super().draft(task):
                 yield each
 
-    changed = replace(parts, generator=Revoking(DraftStatement(FACT, ("C1",))))  # type: ignore[arg-type]
+    changed = replace(parts, generator=Revoking(DraftStatement(FACT, ("C1",))))
     told = await events(changed)
     assert not any(isinstance(event, StatementPassed) for event in told)
     assert [one.verdict.level for one in record_of(parts).statements] == ["permitted"]
