@@ -56,6 +56,9 @@ class Workbench:
     embedder: Embedder
     settings: CorpusSettings
 
+    def __post_init__(self) -> None:
+        require_fitting_chunks(self.settings.chunk_tokens, self.embedder)
+
 
 @dataclass(frozen=True, slots=True)
 class Submitted:
@@ -180,6 +183,19 @@ def limits_of(settings: CorpusSettings) -> ReadLimits:
         pages=settings.max_pages,
         file_bytes=settings.max_upload_bytes,
     )
+
+
+def require_fitting_chunks(chunk_tokens: int, embedder: Embedder) -> None:
+    """:raises InvalidInput: if the embedder never takes a chunk of so many tokens, whatever its title."""
+    most = embedder.max_tokens - MARGIN_TOKENS
+    if chunk_tokens > most:
+        raise InvalidInput(
+            f"CITEWARD_CHUNK_TOKENS is {chunk_tokens}.",
+            why=f"The embedder {embedder.fingerprint.name} takes {embedder.max_tokens} tokens, and up to "
+            f"{MARGIN_TOKENS} of them are not the chunk's own.",
+            next_step=f"Set it to {most} or less, or choose an embedder with a longer input.",
+            field="chunk_tokens",
+        )
 
 
 def split_to_embed(

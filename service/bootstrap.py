@@ -6,11 +6,11 @@ import hashlib
 from dataclasses import fields
 from importlib.metadata import version
 
-from ingest.corpus.database import open_database
+from ingest.corpus.database import Database, open_database
 from ingest.corpus.embedder import SentenceTransformerEmbedder, locate_model
 from ingest.corpus.seams import Embedder
 from ingest.corpus.snapshot import Corpus
-from ingest.pipeline import Workbench
+from ingest.pipeline import Workbench, require_fitting_chunks
 from service.judge import LexicalSemanticJudge
 from service.migrate import require_current_schema
 from service.parts import Parts
@@ -29,7 +29,15 @@ def open_parts(settings: ServiceSettings, embedder: Embedder | None = None) -> P
     """
     database = open_database(settings.corpus.sqlalchemy_url)
     require_current_schema(database)
-    embedder = embedder or open_embedder(settings)
+    return put_together(settings, database, embedder or open_embedder(settings))
+
+
+def put_together(settings: ServiceSettings, database: Database, embedder: Embedder) -> Parts:
+    """The parts over a database and an embedder that are open already.
+
+    :raises InvalidInput: if the embedder does not take chunks as long as the settings have them.
+    """
+    require_fitting_chunks(settings.corpus.chunk_tokens, embedder)
     return Parts(
         settings=settings,
         database=database,

@@ -6,18 +6,22 @@ import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields, is_dataclass
 
+from ingest.corpus.errors import InvalidInput
 from ingest.corpus.settings import (
     CorpusSettings,
     read_settings,
     refuse_unknown,
     require_long_secret,
     require_positive,
+    require_within,
     setting,
     variable,
 )
+from service.capacity.budget import SAFETY_MARGIN_TOKENS
 
 # Read by tests and benchmarks, never by the service.
 ELSEWHERE = frozenset({"CITEWARD_EVAL_DATA"})
+HIGHEST_PORT = 65535
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +32,7 @@ class ServiceSettings:
     key_secret: str = setting("", "secret that API keys are hashed with; empty: a file", secret=True)
     context_window: int = setting(8192, "tokens that one sequence of the answering model may hold")
     reserved_output: int = setting(1024, "tokens kept free for the answer: the policy's max_new_tokens")
-    safety_margin: int = setting(256, "tokens kept free beyond an exact count")
+    safety_margin: int = setting(SAFETY_MARGIN_TOKENS, "tokens kept free beyond an exact count")
     max_question_chars: int = setting(4000, "longest question accepted")
     search_depth: int = setting(50, "chunks taken from each of the two searches")
     max_evidence: int = setting(8, "most chunks that an answer may be built on")
@@ -44,8 +48,22 @@ class ServiceSettings:
             "max_body_bytes",
         ):
             require_positive(self, name)
+        require_within(self, "port", 1, HIGHEST_PORT)
+        require_within(self, "safety_margin", 0, self.context_window)
+        self._require_room()
         if self.key_secret:  # empty: a file's, which is long
             require_long_secret(self.key_secret.encode())
+
+    def _require_room(self) -> None:
+        """:raises InvalidInput: if nothing of the window is left to ask with."""
+        taken = self.reserved_output + self.safety_margin
+        if taken >= self.context_window:
+            raise InvalidInput(
+                f"{variable('reserved_output')} and {variable('safety_margin')} are {taken} tokens together.",
+                why=f"{variable('context_window')} is {self.context_window}: nothing is left for a question.",
+                next_step="Lower one of the two, or raise the window if the model holds more.",
+                field="context_window",
+            )
 
 
 @dataclass(frozen=True, slots=True)

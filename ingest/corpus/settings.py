@@ -66,6 +66,18 @@ def require_positive(settings: object, name: str) -> None:
         )
 
 
+def require_within(settings: object, name: str, least: int, most: int) -> None:
+    """:raises InvalidInput: naming the variable, the value met and both ends."""
+    value = getattr(settings, name)
+    if not least <= value <= most:
+        raise InvalidInput(
+            f"{variable(name)} is {value}.",
+            why=f"It must be from {least} to {most}.",
+            next_step="Correct or unset it.",
+            field=name,
+        )
+
+
 def require_long_secret(key_secret: bytes) -> None:
     """:raises InvalidInput: if it is too short to keep a copy of the database useless."""
     if len(key_secret) < SHORTEST_KEY_SECRET:

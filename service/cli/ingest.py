@@ -32,7 +32,8 @@ from service.cli.local import (
     local_database,
     principal,
 )
-from service.cli.show import Json, Watch, progress, say, show, show_done, show_json
+from service.cli.show import Json, progress, say, show, show_done, show_json
+from service.watch import Watch
 
 app = typer.Typer()
 LOOK_AGAIN_SECONDS = 0.2  # while another process works on the job

@@ -5,7 +5,7 @@ from __future__ import annotations
 import typer
 
 from ingest.corpus.seams import Embedder
-from service.bootstrap import open_embedder, open_parts
+from service.bootstrap import open_embedder, put_together
 from service.cli.local import installation, local_database
 from service.cli.show import say
 from service.parts import Parts
@@ -20,7 +20,5 @@ def local_embedder(context: typer.Context) -> Embedder:
 
 def local_parts(context: typer.Context) -> Parts:
     """All that answering needs, closed when the command ends."""
-    local_database(context)  # first, because it is quick to say that `init` is missing
-    parts = open_parts(installation(context).settings, local_embedder(context))
-    context.call_on_close(parts.database.close)
-    return parts
+    database = local_database(context)  # first, because it is quick to say that `init` is missing
+    return put_together(installation(context).settings, database, local_embedder(context))

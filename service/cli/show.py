@@ -16,9 +16,9 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from ingest.corpus.errors import CitewardError
+from service.watch import Watch
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON on standard output and nothing else there.")]
-Watch = Callable[[str, int, int], None]  # told what is being done, how many are done, of how many
 UNBROKEN = 100_000  # columns
 OUT = Console(highlight=False, soft_wrap=True)
 ERR = Console(highlight=False, soft_wrap=True, stderr=True)

@@ -19,7 +19,7 @@ from ingest.corpus.seams import Embedder
 from ingest.corpus.types import Chunk, Document, Principal
 from ingest.pipeline import split_to_embed
 from ingest.read.text import read_text
-from service.bootstrap import open_parts
+from service.bootstrap import put_together
 from service.evaluation.cached import CachedEmbedder
 from service.evaluation.measures import Figures, measure
 from service.evaluation.sets import RetrievalSet, SetDocument, SetQuestion, Slice
@@ -28,11 +28,11 @@ from service.parts import Parts
 from service.retrieve import retrieve
 from service.settings import ServiceSettings
 from service.types import Candidate, Question
+from service.watch import Watch
 
 TENANT = "evaluation"
 ASKER = Principal(TENANT, "evaluator", role="admin")  # may read everything
 VECTORS = Path("cache", "eval")  # below the data folder
-Watch = Callable[[str, int, int], None]  # told what is being done, how many are done, of how many
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,15 +91,13 @@ def scratch_installation(settings: ServiceSettings, embedder: Embedder) -> Itera
     with TemporaryDirectory(prefix="citeward-eval-") as folder:
         corpus = replace(settings.corpus, home=Path(folder), database_url="")
         database = open_database(corpus.sqlalchemy_url)
-        migrate(database)
-        with database.writing() as session:
-            people.create_tenant(session, TENANT)
-        database.close()
-        parts = open_parts(replace(settings, corpus=corpus), embedder)
         try:
-            yield parts
+            migrate(database)
+            with database.writing() as session:
+                people.create_tenant(session, TENANT)
+            yield put_together(replace(settings, corpus=corpus), database, embedder)
         finally:
-            parts.database.close()
+            database.close()
 
 
 def _rows(one: RetrievalSet, parts: Parts, cached: CachedEmbedder, watch: Watch) -> Iterator[RetrievalRow]:
@@ -190,8 +188,7 @@ def _ask(
 
 
 def _question(one: SetQuestion, collection_id: str) -> Question:
-    language = "zh" if one.language.startswith("zh") else "en"
-    return Question(one.text, language, collections=(collection_id,))
+    return Question(one.text, "zh" if one.language.startswith("zh") else "en", collections=(collection_id,))
 
 
 def _by_rank(found: Iterable[Candidate], rank_of: Callable[[Candidate], int | None]) -> list[Candidate]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -390,6 +390,41 @@ def test_serve_on_an_empty_folder_says_what_to_run(tmp_path: Path) -> None:
 def test_a_short_secret_is_refused_before_it_is_used() -> None:
     with pytest.raises(InvalidInput, match="CITEWARD_KEY_SECRET"):
         load_settings({"CITEWARD_KEY_SECRET": "short"})
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("PORT", "0"), ("PORT", "65536"), ("SAFETY_MARGIN", "-1"), ("SAFETY_MARGIN", "9000")],
+)
+def test_a_setting_out_of_its_bounds_is_refused_at_the_start(name: str, value: str) -> None:
+    with pytest.raises(InvalidInput, match=f"CITEWARD_{name} is {value}. It must be from"):
+        load_settings({f"CITEWARD_{name}": value})
+
+
+@pytest.mark.parametrize(
+    "values",
+    [{"SAFETY_MARGIN": "7168"}, {"RESERVED_OUTPUT": "7936"}, {"CONTEXT_WINDOW": "1280"}],
+    ids=["margin", "output", "window"],
+)
+def test_a_window_that_leaves_nothing_for_a_question_is_refused_at_the_start(values: dict[str, str]) -> None:
+    with pytest.raises(InvalidInput, match="CITEWARD_CONTEXT_WINDOW is"):
+        load_settings({f"CITEWARD_{name}": value for name, value in values.items()})
+
+
+def test_a_window_with_room_for_one_token_is_a_window() -> None:
+    assert load_settings({"CITEWARD_CONTEXT_WINDOW": "1281"}).context_window == 1281
+
+
+def test_chunks_longer_than_the_embedder_takes_are_refused_at_the_start(
+    filled: CommandLine, docs: Path
+) -> None:
+    corpus = replace(filled.settings.corpus, chunk_tokens=497)
+    long = CommandLine(replace(filled.settings, corpus=corpus))
+    for call in (("ask", "Why?"), ("ingest", str(docs), "-c", "new", "--create")):
+        ended = long(*call)
+        assert ended.code == 2, call
+        assert "CITEWARD_CHUNK_TOKENS is 497" in ended.err
+        assert "496 or less" in ended.err
 
 
 @pytest.mark.parametrize("seconds", ["0", "-1", "nan", "inf"])
