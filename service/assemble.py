@@ -141,6 +141,7 @@ class AnswerInProgress:
             collections=self.question.collections,
             versions=self.versions(),
             sampling={},
+            language=self.question.language,
             input_tokens=usage.input_tokens,
             output_tokens=usage.output_tokens,
             evidence_tokens=usage.evidence_tokens,

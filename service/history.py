@@ -15,9 +15,13 @@ from ingest.corpus.tables import Base
 from ingest.corpus.types import Principal
 from service.cite import render
 from service.safety import SafetyResult
-from service.types import Answer, Citation, Statement
+from service.types import Answer, AnswerLanguage, Citation, Statement, Verdict
 
-WITHHELD = {"en": "[withheld: source no longer available]", "zh": "[已隐去：来源已不可用]"}
+GONE = Verdict("not_supported", "permitted", "source no longer available")
+WITHHELD: dict[AnswerLanguage, str] = {
+    "en": "[withheld: source no longer available]",
+    "zh": "[已隐去：来源已不可用]",
+}
 
 
 class AnswerRow(Base):
@@ -50,10 +54,10 @@ class AnswerRecord:
     user_id: str
     question: str
     collections: tuple[str, ...] | None
-    versions: dict[
-        str, str
-    ]  # prompt, policy, model, embedder, reranker, judge, index generation, config hash, code
+    # prompt, policy, model, embedder, reranker, judge, index generation, config hash, code
+    versions: dict[str, str]
     sampling: dict[str, float | int | str | None]  # effective values; empty where nothing is sampled
+    language: AnswerLanguage = "en"
     input_tokens: int = 0
     output_tokens: int = 0
     evidence_tokens: int = 0
@@ -145,18 +149,8 @@ def withhold(answer: Answer, readable: set[tuple[str, int]]) -> Answer:
     gone = {citation.marker for citation in answer.citations if not is_readable(citation)}
     if not gone:
         return answer
-    notice = WITHHELD["zh" if answer.language.startswith("zh") else "en"]
-    statements = tuple(
-        replace(
-            one,
-            text=notice,
-            citations=(),
-            verdict=replace(one.verdict, spans=(), reason="source no longer available"),
-        )
-        if gone & set(one.citations)
-        else one
-        for one in answer.statements
-    )
+    withheld = Statement(WITHHELD[answer.language], (), GONE)
+    statements = tuple(withheld if gone & set(one.citations) else one for one in answer.statements)
     return replace(
         answer,
         answer=render(statements),
@@ -168,13 +162,15 @@ def withhold(answer: Answer, readable: set[tuple[str, int]]) -> Answer:
 def _without_lost_texts(session: Session, principal: Principal, record: AnswerRecord) -> AnswerRecord:
     """The record without the texts of its statements, if any passage behind them can no longer be read.
 
-    A dropped statement may cite a passage that it does not come from, so its markers do not tell which.
+    A dropped statement may cite a passage that it does not come from, so its markers do not tell which. What
+    was decided of each stays: it is what the record is for.
     """
     used = {one.chunk_id for one in record.used}
     if used <= look_up(session, principal, used).keys():
         return record
+    notice = WITHHELD[record.language]
     statements = tuple(
-        replace(one, text=WITHHELD["en"], verdict=replace(one.verdict, spans=(), reason=""))
+        replace(one, text=notice, verdict=replace(one.verdict, spans=(), reason=""))
         for one in record.statements
     )
     return replace(record, statements=statements)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from service.types import Refusal, RefusalCode
+from service.types import AnswerLanguage, Refusal, RefusalCode
 
-TEXTS: dict[RefusalCode, dict[str, str]] = {
+TEXTS: dict[RefusalCode, dict[AnswerLanguage, str]] = {
     "no_evidence": {
         "en": "None of the documents that you may read says anything about this.",
         "zh": "在您有权查阅的文档中，没有找到与此问题相关的内容。",
@@ -28,6 +28,5 @@ TEXTS: dict[RefusalCode, dict[str, str]] = {
 }
 
 
-def refuse(code: RefusalCode, language: str) -> Refusal:
-    """In Chinese for any Chinese language tag, else in English."""
-    return Refusal(code, TEXTS[code]["zh" if language.startswith("zh") else "en"])
+def refuse(code: RefusalCode, language: AnswerLanguage) -> Refusal:
+    return Refusal(code, TEXTS[code][language])

@@ -17,6 +17,7 @@ RefusalCode = Literal[
 FinishReason = Literal["stop", "length", "refused", "cancelled", "error"]
 Status = Literal["supported", "not_supported", "unknown"]
 Level = Literal["grammar", "exists", "permitted", "facts", "support"]
+AnswerLanguage = Literal["en", "zh"]
 Stage = Literal["retrieve", "look_up", "rerank", "pack", "generate", "check"]
 
 
@@ -25,7 +26,7 @@ class Question:
     """What was asked, already validated: not blank, within the limits, free of control characters."""
 
     text: str
-    language: str  # "zh" or "en": which language to answer in
+    language: AnswerLanguage  # which language to answer in
     collections: tuple[str, ...] | None = None  # None: all that the principal may read; (): none
     conversation_id: str | None = None
     max_citations: int | None = None
@@ -204,7 +205,7 @@ class Answer:
     trace_id: str
     outcome: Outcome
     answer: str  # with [C1] markers unless the question asked for none
-    language: str
+    language: AnswerLanguage
     statements: tuple[Statement, ...]
     citations: tuple[Citation, ...]
     refusal: Refusal | None

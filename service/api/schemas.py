@@ -14,7 +14,7 @@ from ingest.corpus.permissions import parse_access
 from ingest.corpus.types import AccessList, Document, DocumentInfo, Role
 from ingest.jobs import JobState
 from service.history import AnswerRecord
-from service.types import Answer
+from service.types import Answer, AnswerLanguage
 
 HAN = re.compile("[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U000323af]")
 INVISIBLE = frozenset({"Cc", "Cf", "Zs", "Zl", "Zp"})  # Unicode categories: controls, zero width, blanks
@@ -227,6 +227,6 @@ def check_text(text: str, most_chars: int, field: str) -> str:
     return text
 
 
-def language_of(question: str) -> str:
+def language_of(question: str) -> AnswerLanguage:
     """ "zh" with any Chinese character, else "en": names and ids stay Latin in a Chinese question too."""
     return "zh" if HAN.search(question) else "en"

@@ -8,7 +8,7 @@ from sqlalchemy import update
 from ingest.corpus import store
 from ingest.corpus.tables import VersionRow
 from ingest.corpus.types import AccessList
-from tests.world import Caller, World
+from tests.world import EVERYONE, Caller, World
 
 TEXT = "The zqladder stands in the cellar."
 QUESTION = "Where does the zqladder stand?"
@@ -41,7 +41,10 @@ def assert_gone(caller: Caller, document_id: str, answer_ids: list[str]) -> None
         assert "cellar" not in text, place
         assert place == "stored answers" or document_id not in text, place
     for answer_id in answer_ids:
-        assert WITHHELD in caller.get(f"/v1/answers/{answer_id}").json()["answer"]["answer"]
+        answer = caller.get(f"/v1/answers/{answer_id}").json()["answer"]
+        assert WITHHELD in answer["answer"]
+        withheld = [one["verdict"] for one in answer["statements"] if WITHHELD in one["text"]]
+        assert {(one["status"], one["level"]) for one in withheld} == {("not_supported", "permitted")}
 
 
 def assert_there(caller: Caller, document_id: str, answer_ids: list[str]) -> None:
@@ -108,6 +111,16 @@ def test_a_deleted_document_is_gone_for_everybody(world: World) -> None:
     assert_gone(world.root, document_id, by_admin)
     assert "cellar" not in world.root.get(f"/v1/answers/{asked[0]}").text
     assert world.root.send("DELETE", f"/v1/documents/{document_id}").status_code == 404
+
+
+def test_what_is_withheld_is_said_so_in_the_language_of_the_answer(world: World) -> None:
+    document_id = world.put(world.root, "handbook", "ladder.txt", "梯子zqladder放在地下室。", EVERYONE)
+    answer_id = world.ana.ask("梯子zqladder放在哪里？")["answer_id"]
+    world.root.send("DELETE", f"/v1/documents/{document_id}")
+    kept = world.root.get(f"/v1/answers/{answer_id}").json()
+    for statements in (kept["answer"]["statements"], kept["record"]["statements"]):
+        assert statements
+        assert {one["text"] for one in statements} == {"[已隐去：来源已不可用]"}
 
 
 def test_what_was_deleted_can_be_uploaded_again(world: World) -> None:
