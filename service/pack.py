@@ -15,25 +15,24 @@ def pack(
     budget_tokens: int,
     count_tokens: Callable[[str], int],
     max_evidence: int,
-    max_per_document: int | None = None,
 ) -> Packed:
     """Take candidates by score, ties by chunk id; one that does not fit is skipped and the next tried.
 
     Markers follow the order of taking. Decisions follow the order of `candidates`; their reasons are:
     `taken`; `duplicate` (this very chunk is taken); `same_text` (a taken chunk says the same, in whatever
-    document); `over_limit` (max_evidence reached); `per_document_limit`; `over_budget`.
+    document); `over_limit` (max_evidence reached); `over_budget`.
 
     :param count_tokens: the target model's count of a passage as `passage_text` gives it.
     :raises InvalidInput: negative budget, limit below 1, score not finite, passage without tokens.
     """
-    _require_limits(budget_tokens, max_evidence, max_per_document)
+    _require_limits(budget_tokens, max_evidence)
     evidence: list[Evidence] = []
     decided: dict[int, PackDecision] = {}
     tokens_left = budget_tokens
     for place in sorted(range(len(candidates)), key=lambda place: _order(candidates[place])):
         ranked = candidates[place]
         tokens = _count(ranked.stored, count_tokens)
-        reason = _why_left_out(ranked, evidence, max_evidence, max_per_document)
+        reason = _why_left_out(ranked, evidence, max_evidence)
         if reason is None and tokens > tokens_left:
             reason = "over_budget"
         if reason is None:
@@ -65,30 +64,19 @@ def _count(stored: StoredChunk, count_tokens: Callable[[str], int]) -> int:
     return tokens
 
 
-def _why_left_out(
-    ranked: RankedChunk, taken: Sequence[Evidence], max_evidence: int, max_per_document: int | None
-) -> str | None:
+def _why_left_out(ranked: RankedChunk, taken: Sequence[Evidence], max_evidence: int) -> str | None:
     stored = ranked.stored
     if any(other.stored.id == stored.id for other in taken):
         return "duplicate"
     if any(passage_text(other.stored) == passage_text(stored) for other in taken):
         return "same_text"
-    if len(taken) >= max_evidence:
-        return "over_limit"
-    of_document = sum(other.stored.document_id == stored.document_id for other in taken)
-    if max_per_document is not None and of_document >= max_per_document:
-        return "per_document_limit"
-    return None
+    return "over_limit" if len(taken) >= max_evidence else None
 
 
-def _require_limits(budget_tokens: int, max_evidence: int, max_per_document: int | None) -> None:
+def _require_limits(budget_tokens: int, max_evidence: int) -> None:
     if budget_tokens < 0:
         raise InvalidInput(
             f"budget_tokens must not be negative, was: {budget_tokens}.", field="budget_tokens"
         )
     if max_evidence < 1:
         raise InvalidInput(f"max_evidence must be at least 1, was: {max_evidence}.", field="max_evidence")
-    if max_per_document is not None and max_per_document < 1:
-        raise InvalidInput(
-            f"max_per_document must be at least 1 or none, was: {max_per_document}.", field="max_per_document"
-        )

@@ -69,12 +69,6 @@ def test_at_most_max_evidence_are_taken() -> None:
     assert reasons(packed) == ["taken", "taken", "over_limit"]
 
 
-def test_at_most_max_per_document_are_taken_of_one_document() -> None:
-    candidates = [ranked(1, "a", document="d"), ranked(2, "b", document="d"), ranked(3, "c", document="e")]
-    packed = pack(candidates, 100, count_words, max_evidence=10, max_per_document=1)
-    assert reasons(packed) == ["taken", "per_document_limit", "taken"]
-
-
 def test_context_counts_as_part_of_the_passage() -> None:
     row = ranked(1, "3 | 30", context="no | days")
     assert passage_text(row.stored) == "no | days\n3 | 30"
@@ -111,10 +105,10 @@ def test_score_that_is_not_finite_is_an_error(score: float) -> None:
         pack_words([ranked(1, "a"), ranked(4, "b", score)], 10)
 
 
-@pytest.mark.parametrize(("max_evidence", "max_per_document"), [(0, None), (-1, None), (1, 0)])
-def test_limit_below_one_is_an_error(max_evidence: int, max_per_document: int | None) -> None:
-    with pytest.raises(InvalidInput, match="must be at least 1"):
-        pack([], 10, count_words, max_evidence, max_per_document)
+@pytest.mark.parametrize("max_evidence", [0, -1])
+def test_limit_below_one_is_an_error(max_evidence: int) -> None:
+    with pytest.raises(InvalidInput, match="max_evidence must be at least 1"):
+        pack_words([], 10, max_evidence)
 
 
 @given(
