@@ -10,7 +10,7 @@ from __future__ import annotations
 import csv
 import gzip
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -176,7 +176,21 @@ def _qrels(path: Path) -> Judgements:
     relevant: dict[str, set[str]] = {}
     rows = csv.reader(_lines(path), delimiter="\t", quoting=csv.QUOTE_NONE)
     next(rows, None)  # the header
-    for row in rows:
-        if float(row[2]) >= 1:
-            relevant.setdefault(row[0], set()).add(row[1])
+    for row in filter(None, rows):
+        query, document, relevance = _judgement(row, rows.line_num, path)
+        if relevance >= 1:
+            relevant.setdefault(query, set()).add(document)
     return {query: frozenset(documents) for query, documents in relevant.items()}
+
+
+def _judgement(row: Sequence[str], number: int, path: Path) -> tuple[str, str, float]:
+    """Columns after the third are let be."""
+    try:
+        query, document, relevance = row[:3]
+        return query, document, float(relevance)
+    except ValueError as error:
+        raise InvalidInput(
+            f"Line {number} of {path} cannot be used.",
+            why=f"{error}. A line is query id, document id and a number, with tabs between them.",
+            next_step="Correct the line.",
+        ) from error

@@ -98,6 +98,16 @@ def test_a_folder_that_is_no_set_is_refused_with_what_a_set_is(tmp_path: Path) -
         read_set(tmp_path)
 
 
+@pytest.mark.parametrize("line", ["q-en d-en 1", "q-en\td-en", "q-en\td-en\tyes", "q-en"])
+def test_a_judgement_that_cannot_be_used_is_named(tmp_path: Path, line: str) -> None:
+    folder = write_set(tmp_path / "leave")
+    with (folder / "qrels.tsv").open("a", encoding="utf-8") as file:
+        file.write(f"\n{line}\n")
+    with pytest.raises(InvalidInput, match=r"Line 8 of .*qrels\.tsv") as caught:
+        read_set(folder)
+    assert "tabs" in caught.value.why
+
+
 @pytest.mark.parametrize("line", ["{", "[]", '{"doc_id": "d"}', '{"text": "no id"}'])
 def test_a_line_that_cannot_be_used_is_named(tmp_path: Path, line: str) -> None:
     folder = write_set(tmp_path / "leave")
