@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
+from prometheus_client import CollectorRegistry, Counter, Histogram, disable_created_metrics, generate_latest
 
 from service.types import Answer
 
@@ -12,6 +12,8 @@ METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "PATCH"}
 
 class Metrics:
     def __init__(self) -> None:
+        # Else each series has a twin that says when it began. For the whole process: a registry has no say.
+        disable_created_metrics()  # type: ignore[no-untyped-call]
         self.registry = CollectorRegistry()
         self.requests = Counter(
             "citeward_requests", "Requests answered", ["method", "route", "status"], registry=self.registry

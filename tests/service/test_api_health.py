@@ -48,6 +48,7 @@ def test_metrics_count_by_route_template_and_name_nobody(world: World) -> None:
     assert 'route="/v1/documents/{document_id}",status="404"' in text
     assert 'citeward_answers_total{code="none",outcome="answered"} 1.0' in text
     assert 'citeward_stage_seconds_count{stage="retrieve"} 1.0' in text
+    assert "_created" not in text
     for secret in ("doc_secret", "zqacme", "acme", "bob", "handbook", "BREW"):
         assert secret not in text
 
