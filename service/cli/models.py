@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from ingest.models import PACKS, installed, pull
+from ingest.models import installed, pull
+from ingest.packs import PACKS
 from service.cli.local import installation
 from service.cli.show import Json, say, show_json, show_rows
 
@@ -19,37 +20,43 @@ app.add_typer(models, name="models")
 @dataclass(frozen=True, slots=True)
 class PackShown:
     name: str
+    use: str  # "embedder" or "llm"
     installed: bool
     in_use: bool
     download_mb: int
     installed_mb: int
     licence: str
+    origin: str
     summary: str
 
 
 @models.command("list")
 def list_(context: typer.Context, as_json: Json = False) -> None:
-    """Which there are, which are here, which is in use."""
-    corpus = installation(context).settings.corpus
-    here = installed(corpus.home)
+    """Which there are, which are here, which are in use; whose they are and under which licence."""
+    settings = installation(context).settings
+    here = installed(settings.corpus.home)
     rows = [
         PackShown(
-            one.name,
-            one.name in here,
-            one.name == corpus.embedder,
-            one.download_mb,
-            one.installed_mb,
-            one.licence,
-            one.summary,
+            name=one.name,
+            use=one.use,
+            installed=one.name in here,
+            in_use=one.name == settings.corpus.embedder,
+            download_mb=one.download_mb,
+            installed_mb=one.installed_mb,
+            licence=one.licence,
+            origin=one.origin,
+            summary=one.summary,
         )
         for one in PACKS
     ]
     columns = {
         "name": lambda row: row.name,
+        "use": lambda row: row.use,
         "here": lambda row: "yes" if row.installed else "no",
         "in use": lambda row: "yes" if row.in_use else "no",
         "download": lambda row: f"{row.download_mb} MB",
         "licence": lambda row: row.licence,
+        "origin": lambda row: row.origin,
         "what it is": lambda row: row.summary,
     }
     show_rows(rows, columns, as_json)

