@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import socket
 import threading
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
@@ -13,6 +14,7 @@ import uvicorn
 from anyio import to_thread
 from fastapi import FastAPI
 
+from ingest.corpus.errors import Conflict
 from ingest.pipeline import Workbench, work_off_next
 from service.api import answers, collections, documents, health, jobs, people, questions
 from service.api.edge import Edge
@@ -93,6 +95,7 @@ def create_app(source: Parts | ServiceSettings) -> FastAPI:
         version="1",
         openapi_url=None,  # served by health.py, to operators
         lifespan=lifespan,
+        redirect_slashes=False,  # it would answer before the door, and tell which routes there are
     )
     for routes in ROUTERS:
         app.include_router(routes)
@@ -104,8 +107,10 @@ def create_app(source: Parts | ServiceSettings) -> FastAPI:
 def serve(settings: ServiceSettings) -> None:
     """Run until SIGINT or SIGTERM: running requests get `DRAIN_SECONDS`, and the indexes are saved.
 
+    :raises Conflict: if something listens there already; told before the model is loaded.
     :raises CitewardError: what `open_parts` raises, before the server, which would print it as a crash.
     """
+    require_free(settings.host, settings.port)
     logging.basicConfig(level=logging.INFO, format="%(message)s")
     logging.getLogger("alembic").setLevel(logging.WARNING)  # else each look at the schema is two lines
     uvicorn.run(
@@ -117,3 +122,18 @@ def serve(settings: ServiceSettings) -> None:
         proxy_headers=False,  # anybody may send them; who calls from this machine is told by the connection
         timeout_graceful_shutdown=DRAIN_SECONDS,
     )
+
+
+def require_free(host: str, port: int) -> None:
+    """:raises Conflict: if this address cannot be listened on, with what the system says of it."""
+    try:
+        family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        with socket.socket(family, kind, protocol) as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # as the server does after a restart
+            probe.bind(address)
+    except OSError as error:
+        raise Conflict(
+            f"The service cannot listen on {host} port {port}.",
+            why=f"{error}.",
+            next_step="Stop what listens there, or set CITEWARD_HOST or CITEWARD_PORT to another.",
+        ) from error

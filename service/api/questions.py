@@ -45,9 +45,9 @@ async def ask(body: AskRequest, request: Request, asker: Asker, service: Serving
     await to_thread.run_sync(require_collections, service.parts, asker, question.collections)
     events = counted(question, asker, service)
     if "text/event-stream" in request.headers.get("accept", ""):
-        return EventStream(frames(events, question, asker, request.scope[REQUEST_ID]))
+        return EventStream(frames(events, question, asker, service.key_secret, request.scope[REQUEST_ID]))
     async with while_client_stays(request.receive):
-        return answer_shown(await last_answer(events), question, asker)
+        return answer_shown(await last_answer(events), question, asker, service.key_secret)
     return Response(status_code=CLIENT_HAS_GONE)
 
 

@@ -1,7 +1,9 @@
-"""What of an answer leaves the service: scores for admins only, and no citation where none was asked for."""
+"""What of an answer leaves the service: scores and change numbers for admins only, citations if asked for."""
 
 from __future__ import annotations
 
+import hashlib
+import hmac
 from dataclasses import replace
 
 from ingest.corpus.types import Principal
@@ -10,8 +12,12 @@ from service.cite import render
 from service.history import StoredAnswer
 from service.types import Answer, Citation, Question, RankedChunk, Statement, StatementPassed
 
+OPAQUE_DIGITS = 16  # hex digits of what stands for an index generation
 
-def answer_shown(answer: Answer, question: Question, principal: Principal) -> Answer:
+
+def answer_shown(answer: Answer, question: Question, principal: Principal, key_secret: bytes) -> Answer:
+    """:param key_secret: what the index generation is hidden with from all but admins."""
+    answer = _with_versions_shown(answer, principal, key_secret)
     statements = tuple(statement_shown(one, question, principal) for one in answer.statements)
     if question.include_citations:
         return replace(answer, statements=statements)
@@ -50,11 +56,12 @@ def passage_shown(rank: int, ranked: RankedChunk, principal: Principal) -> Passa
     )
 
 
-def stored_answer_shown(stored: StoredAnswer, principal: Principal) -> AnswerShown:
+def stored_answer_shown(stored: StoredAnswer, principal: Principal, key_secret: bytes) -> AnswerShown:
+    """:param key_secret: as in `answer_shown`."""
     record, answer, is_admin = stored.record, stored.answer, principal.role == "admin"
     if answer is not None and not is_admin:
         statements = tuple(_without_score(one) for one in answer.statements)
-        answer = replace(answer, statements=statements)
+        answer = _with_versions_shown(replace(answer, statements=statements), principal, key_secret)
     return AnswerShown(
         answer_id=record.answer_id,
         created_at=stored.created_at,
@@ -67,3 +74,18 @@ def stored_answer_shown(stored: StoredAnswer, principal: Principal) -> AnswerSho
 
 def _without_score(statement: Statement) -> Statement:
     return replace(statement, verdict=replace(statement.verdict, score=None))
+
+
+def _with_versions_shown(answer: Answer, principal: Principal, key_secret: bytes) -> Answer:
+    """Readers can tell one index generation from another, and nothing else.
+
+    Its numbers count every change in the tenant, also in collections that they may not read; a hash without a
+    key would be undone by counting up.
+    """
+    generation = answer.versions.get("index_generation", "")
+    if principal.role == "admin" or not generation:
+        return answer
+    named = f"index generation\0{principal.tenant_id}\0{generation}"
+    hidden = hmac.new(key_secret, named.encode(), hashlib.sha256).hexdigest()[:OPAQUE_DIGITS]
+    versions = {**answer.versions, "index_generation": hidden}
+    return replace(answer, versions=versions)

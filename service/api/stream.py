@@ -71,13 +71,17 @@ async def while_client_stays(receive: Receive) -> AsyncIterator[None]:
 
 
 async def frames(
-    events: AsyncGenerator[Event], question: Question, principal: Principal, request_id: str
+    events: AsyncGenerator[Event],
+    question: Question,
+    principal: Principal,
+    key_secret: bytes,
+    request_id: str,
 ) -> AsyncGenerator[bytes]:
     """Each event as a frame. An error becomes the last one: the status is sent already."""
     try:
         async with aclosing(events):
             async for event in events:
-                yield to_frame(event, question, principal)
+                yield to_frame(event, question, principal, key_secret)
     except CitewardError as error:
         yield _error_frame(problem_of(error))
     except Exception as error:  # the edge of the service: a crash must still end the stream in words
@@ -85,7 +89,7 @@ async def frames(
         yield _error_frame(internal_problem())
 
 
-def to_frame(event: Event, question: Question, principal: Principal) -> bytes:
+def to_frame(event: Event, question: Question, principal: Principal, key_secret: bytes) -> bytes:
     match event:
         case Progress():
             return _frame("progress", PROGRESS.dump_json(event))
@@ -96,7 +100,8 @@ def to_frame(event: Event, question: Question, principal: Principal) -> bytes:
         case Refused():
             return _frame("refusal", REFUSAL.dump_json(event.refusal))
         case Done():
-            return _frame("done", ANSWER.dump_json(answer_shown(event.answer, question, principal)))
+            shown = answer_shown(event.answer, question, principal, key_secret)
+            return _frame("done", ANSWER.dump_json(shown))
 
 
 def _error_frame(problem: Problem) -> bytes:

@@ -18,6 +18,7 @@ from service.cli.local import DEFAULT_TENANT, Tenant, User, principal
 from service.cli.show import Json, say, show, show_json
 from service.parts import Parts
 from service.search import search as search_passages
+from service.secret import key_secret
 from service.types import Answer, Citation, Done, Progress, Question
 
 app = typer.Typer()
@@ -41,7 +42,7 @@ def ask(
     """Answer a question, every statement cited and checked, or refuse."""
     parts = local_parts(context)
     asked, asker = prepare(parts, question, "question", tenant, user, collection)
-    answer = answer_shown(asyncio.run(_answer(asked, asker, parts)), asked, asker)
+    answer = answer_shown(asyncio.run(_answer(asked, asker, parts)), asked, asker, key_secret(parts.settings))
     if as_json:
         show_json(answer)
     else:

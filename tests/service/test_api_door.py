@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from fastapi.testclient import TestClient
 
 from ingest.corpus import people
 from tests.world import World
@@ -51,6 +52,17 @@ def test_a_bad_credential_gives_one_401_whatever_the_body(world: World) -> None:
     for content in (b"", b'{"question": ""}', b"x" * 30_000):
         bodies.add(world.client.post("/v1/ask", headers=INVALID_KEYS[0], content=content).content)
     assert len(bodies) == 1
+
+
+def test_an_address_with_a_slash_too_many_is_one_that_is_not_there(world: World) -> None:
+    nowhere = world.client.get("/v1/no/such/route")
+    assert nowhere.status_code == 404
+    for caller in (world.client, world.bob, world.root):
+        for path in ("/v1/ask/", "/v1/users/", "/v1/collections/handbook/", "//v1/ask", "/healthz/"):
+            for method in ("GET", "POST"):
+                send = caller.request if isinstance(caller, TestClient) else caller.send
+                response = send(method, path, follow_redirects=False)
+                assert (response.status_code, response.content) == (404, nowhere.content), (method, path)
 
 
 def test_either_header_carries_the_key(world: World) -> None:

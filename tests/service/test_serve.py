@@ -1,0 +1,37 @@
+"""What the server says before it loads anything."""
+
+from __future__ import annotations
+
+import socket
+from pathlib import Path
+
+import pytest
+
+from ingest.corpus.errors import Conflict
+from ingest.corpus.settings import CorpusSettings
+from service.app import require_free, serve
+from service.settings import ServiceSettings
+
+
+def test_a_taken_port_is_told_before_database_and_model_are_opened(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        nothing_there = CorpusSettings(home=tmp_path / "none", embedder="no-such-model")
+        with pytest.raises(Conflict, match=f"port {port}.*in use.*CITEWARD_PORT"):
+            serve(ServiceSettings(corpus=nothing_there, port=port))
+    assert not (tmp_path / "none").exists()
+
+
+def test_a_port_that_was_looked_at_is_still_free() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as once:
+        port = once.getsockname()[1]
+    for _ in range(2):
+        require_free("127.0.0.1", port)
+    with socket.create_server(("127.0.0.1", port)):
+        pass
+
+
+@pytest.mark.parametrize("host", ["192.0.2.1", "no-such-host.invalid"])
+def test_an_address_that_is_none_of_this_machine_is_said_so(host: str) -> None:
+    with pytest.raises(Conflict, match=f"cannot listen on {host} port 8080.*CITEWARD_HOST"):
+        require_free(host, 8080)
