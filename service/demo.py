@@ -1,7 +1,7 @@
 """The demonstration, a client of a running service and nothing more: load the sample over HTTP, ask, judge.
 
-The admin's key comes on standard input, as `citeward init --new-key --json` printed it.
-It exits with 1 if an answer is not what the sample says it must be.
+The admin's key comes on standard input, as `citeward init --new-key --json` printed it, and is revoked at the
+end. It exits with 1 if an answer is not what the sample says it must be.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ import sys
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -156,9 +157,24 @@ def create(admin: Client, path: str, body: object) -> None:
             raise
 
 
-def new_key(admin: Client, user_id: str) -> str:
-    key: str = admin.send("POST", f"/v1/users/{user_id}/keys", {"name": KEY_NAME})["key"]
-    return key
+def renew_key(admin: Client, user_id: str) -> str:
+    """A key for the user; those of earlier demonstrations are revoked."""
+    keys = admin.send("GET", f"/v1/users/{user_id}/keys")
+    for key in keys:
+        if key["name"] == KEY_NAME and key["revoked_at"] is None:
+            admin.send("DELETE", f"/v1/keys/{key['prefix']}")
+    made: str = admin.send("POST", f"/v1/users/{user_id}/keys", {"name": KEY_NAME})["key"]
+    return made
+
+
+@contextmanager
+def revoked_afterwards(admin: Client) -> Iterator[Client]:
+    """The admin, whose key is of no use once the block has ended: nobody is to find it lying about."""
+    try:
+        yield admin
+    finally:
+        _, prefix, _ = admin.key.split("_", 2)
+        admin.send("DELETE", f"/v1/keys/{prefix}")
 
 
 # --- asking ------------------------------------------------------------------------------------
@@ -174,14 +190,21 @@ class Asked:
     wrong: tuple[str, ...]
 
 
-def ask_all(admin: Client, sample: Sample) -> Iterator[Asked]:
-    """The demonstration's questions, each by each of its askers with a key of his own."""
-    questions = [question for question in sample.questions if question.demo]
-    askers = sorted({ask.asker for question in questions for ask in question.asks})
-    keys = {asker: new_key(admin, asker) for asker in askers}
-    for question in questions:
+def demo_questions(sample: Sample) -> list[SampleQuestion]:
+    return [question for question in sample.questions if question.demo]
+
+
+def make_readers(admin: Client, sample: Sample) -> dict[str, Client]:
+    """Who asks the demonstration's questions, by user id, each with a key of his own."""
+    askers = sorted({ask.asker for question in demo_questions(sample) for ask in question.asks})
+    return {asker: Client(admin.url, renew_key(admin, asker)) for asker in askers}
+
+
+def ask_all(readers: Mapping[str, Client], sample: Sample) -> Iterator[Asked]:
+    """The demonstration's questions, each by each of its askers."""
+    for question in demo_questions(sample):
         for ask in question.asks:
-            reader = Client(admin.url, keys[ask.asker])
+            reader = readers[ask.asker]
             body = {"question": question.text, "collections": [sample.collection_id]}
             answer = reader.send("POST", "/v1/ask", body)
             yield Asked(question, ask, answer, tuple(faults(reader, question, ask, answer)))
@@ -242,18 +265,16 @@ def timings(answer: dict[str, Any]) -> str:
     return f"ms: {stages}"
 
 
-def how_to_go_on(admin: Client, sample: Sample) -> str:
-    asker = sample.questions[0].asks[0].asker
+def how_to_go_on(asker: str, reader: Client, collection_id: str, citeward: str) -> str:
     body = json.dumps({"question": "Does BW-40 measure hot water?"})
-    documents = f"/v1/collections/{sample.collection_id}/documents?wait=true"
     return "\n".join(
         [
-            f"\nAsk on, as {asker}, who may read what everyone may:",
-            f"  curl -s {admin.url}/v1/ask -H 'Authorization: Bearer {new_key(admin, asker)}' \\",
+            f"\nAsk on, as {asker}, who may read what everyone may (until the next demonstration):",
+            f"  curl -s {reader.url}/v1/ask -H 'Authorization: Bearer {reader.key}' \\",
             f"       -H 'Content-Type: application/json' -d '{body}'",
-            "Add a file of your own, as the admin; everyone may read it:",
-            f"  curl -s '{admin.url}{documents}' -H 'Authorization: Bearer {admin.key}' -F file=@FILE",
-            f"What the API can do: {admin.url}/docs",
+            "Add a file of your own; everyone may read it:",
+            f"  {citeward} ingest FILE --collection {collection_id}",
+            f"What the API can do: {reader.url}/docs",
         ]
     )
 
@@ -264,18 +285,21 @@ def main() -> int:
     parser.add_argument(
         "--pid-file", type=Path, help="of the service, to notice if it ends; its log stands beside it"
     )
+    parser.add_argument("--citeward", default="citeward", help="how the command is called on its data")
     arguments = parser.parse_args()
     sample = load_sample()
     try:
         wait_until_ready(arguments.url, arguments.pid_file)
-        admin = Client(arguments.url, json.load(sys.stdin)["api_key"])
-        tell(f"==> Loading the sample: {len(sample.documents)} documents of {sample.company}")
-        load(admin, sample)
+        with revoked_afterwards(Client(arguments.url, json.load(sys.stdin)["api_key"])) as admin:
+            tell(f"==> Loading the sample: {len(sample.documents)} documents of {sample.company}")
+            load(admin, sample)
+            readers = make_readers(admin, sample)
         wrong = 0
-        for asked in ask_all(admin, sample):
+        for asked in ask_all(readers, sample):
             tell(describe(asked, sample))
             wrong += bool(asked.wrong)
-        tell(how_to_go_on(admin, sample))
+        asker = demo_questions(sample)[0].asks[0].asker
+        tell(how_to_go_on(asker, readers[asker], sample.collection_id, arguments.citeward))
     except (DemoFailed, Problem) as failure:
         tell(f"\nThe demonstration failed. {failure}")
         return 1
