@@ -17,7 +17,8 @@ from ingest.corpus.access import (
 )
 from ingest.corpus.changes import fingerprint_of, lock_collection, log_change, missing_collection
 from ingest.corpus.clock import now_utc
-from ingest.corpus.errors import Conflict, InvalidInput
+from ingest.corpus.errors import Conflict
+from ingest.corpus.names import parse_name
 from ingest.corpus.permissions import parse_id
 from ingest.corpus.tables import AccessRow, CollectionRow, DocumentRow, VersionRow
 from ingest.corpus.types import AccessList, EmbedderFingerprint, Principal
@@ -43,7 +44,7 @@ def create_collection(session: Session, tenant_id: str, collection_id: str, titl
     :raises NotFound: if there is no such tenant.
     """
     parse_id(collection_id, "collection")
-    _require_title(title)
+    title = parse_name(title, "title", LONGEST_TITLE)
     if session.scalar(_collections(tenant_id).where(CollectionRow.id == collection_id)):
         raise Conflict(f"There is a collection {collection_id!r} already.", next_step="Choose another id.")
     # The counter first: it says whether there is such a tenant. Nobody can hold a collection not yet made.
@@ -129,13 +130,3 @@ def _collections(tenant_id: str) -> Select[*tuple[Any, ...]]:
 def _info(row: Any) -> CollectionInfo:
     fingerprint = fingerprint_of(row.embedder, row.dimension, row.embedder_digest)
     return CollectionInfo(row.tenant_id, row.id, row.title, fingerprint, row.change_number, row.created_at)
-
-
-def _require_title(title: str) -> None:
-    if not title.strip() or len(title) > LONGEST_TITLE or not title.isprintable():
-        raise InvalidInput(
-            f"The title {title[:60]!r} cannot be used.",
-            why=f"It must have 1 to {LONGEST_TITLE} characters and no control characters.",
-            next_step="Choose another.",
-            field="title",
-        )

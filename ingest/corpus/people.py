@@ -17,12 +17,14 @@ from ingest.corpus.changes import missing_tenant
 from ingest.corpus.clock import now_utc
 from ingest.corpus.errors import Conflict, InvalidInput, NotFound, Unauthenticated
 from ingest.corpus.ids import ALPHABET, random_text
+from ingest.corpus.names import parse_name
 from ingest.corpus.permissions import parse_id
 from ingest.corpus.settings import require_long_secret
 from ingest.corpus.tables import ApiKeyRow, GroupRow, MembershipRow, TenantRow, UserRow
 from ingest.corpus.types import Principal, Role
 
 PREFIX_LENGTH = 12  # characters; finds the row, is no secret
+LONGEST_KEY_NAME = 100  # characters
 SECRET_BYTES = 32  # random; 43 characters
 CREDENTIAL = re.compile(rf"cw_([{ALPHABET}]{{{PREFIX_LENGTH}}})_([A-Za-z0-9_-]{{43}})")
 NO_PREFIX = "0" * PREFIX_LENGTH  # of no key: the alphabet has no 0
@@ -178,15 +180,10 @@ def remove_member(session: Session, tenant_id: str, group_id: str, user_id: str)
 def create_key(session: Session, key_secret: bytes, tenant_id: str, user_id: str, name: str = "") -> NewKey:
     """A new key of a user; the credential is `cw_<prefix>_<secret>` and is given out here only.
 
+    :raises InvalidInput: for a name that cannot be used.
     :raises NotFound: if the tenant has no such user.
     """
-    if len(name) > 100 or not name.isprintable():
-        raise InvalidInput(
-            f"The name {name[:60]!r} cannot be used.",
-            why="It must have at most 100 characters and no control characters.",
-            next_step="Choose another.",
-            field="name",
-        )
+    name = parse_name(name, "name", LONGEST_KEY_NAME) if name else ""
     _require_there(session, UserRow, tenant_id, user_id, "user")
     secret = secrets.token_urlsafe(SECRET_BYTES)
     key = ApiKey(random_text(PREFIX_LENGTH), tenant_id, user_id, name, now_utc(), None)
