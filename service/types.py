@@ -28,7 +28,6 @@ class Question:
     text: str
     language: AnswerLanguage  # which language to answer in
     collections: tuple[str, ...] | None = None  # None: all that the principal may read; (): none
-    conversation_id: str | None = None
     max_citations: int | None = None
     include_citations: bool = True
     output: Literal["statements", "text"] = "statements"

@@ -72,12 +72,18 @@ def to_question(body: AskRequest, parts: Parts) -> Question:
             next_step="Ask for fewer.",
             field="max_citations",
         )
+    if body.conversation_id is not None:
+        raise InvalidInput(
+            "There are no conversations in this version.",
+            why="Each question is answered on its own, so an id would have no effect.",
+            next_step="Leave conversation_id out.",
+            field="conversation_id",
+        )
     text = checked_text(body.question, "question", parts)
     return Question(
         text=text,
         language=language_of(text),
         collections=as_tuple(body.collections),
-        conversation_id=body.conversation_id,
         max_citations=body.max_citations,
         include_citations=body.include_citations,
         output=body.output,

@@ -39,10 +39,15 @@ Collections = Annotated[
 class AskRequest(Sent):
     question: Annotated[str, Field(examples=["How many days of annual leave do I have?", "年假有几天？"])]
     collections: Collections = None
-    conversation_id: Annotated[str | None, Field(max_length=64)] = None
+    conversation_id: Annotated[
+        str | None, Field(description="Refused unless absent: there are no conversations in this version.")
+    ] = None
     max_citations: Annotated[int | None, Field(ge=1, description="Most passages used.")] = None
     include_citations: bool = True
-    output: Literal["statements", "text"] = "statements"
+    output: Annotated[
+        Literal["statements", "text"],
+        Field(description="The same in this version: `answer` is the text, `statements` what was checked."),
+    ] = "statements"
 
 
 class SearchRequest(Sent):

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,8 @@ from ingest.corpus.database import Database
 from ingest.corpus.errors import InvalidInput
 from service.api.schemas import check_text, language_of
 from service.app import create_app
-from service.types import DraftStatement, Generated, GenerationTask
+from service.types import DraftStatement
+from tests.fakes import ScriptedGenerator
 from tests.world import World, canary, found_company, make_parts, running
 
 pytestmark = pytest.mark.parametrize("database", ["sqlite"], indirect=True)
@@ -34,6 +35,7 @@ REFUSED: dict[str, dict[str, Any]] = {
     "zero citations": {"question": "a", "max_citations": 0},
     "too many citations": {"question": "a", "max_citations": 9},
     "number as truth": {"question": "a", "include_citations": 1},
+    "conversation": {"question": "a", "conversation_id": "c"},
     "unknown output": {"question": "a", "output": "html"},
     "collections as text": {"question": "a", "collections": "handbook"},
     "collections as numbers": {"question": "a", "collections": [1]},
@@ -173,54 +175,42 @@ def test_a_stream_is_refused_by_status_before_it_begins(world: World) -> None:
     assert (response.status_code, response.headers["content-type"]) == (404, "application/problem+json")
 
 
-class BrokenGenerator:
-    kind = "quoting"
-    version = "broken"
+def test_text_and_statements_are_there_whichever_is_asked_for(world: World) -> None:
+    text, statements = (world.bob.ask(QUESTION, output=output) for output in ("text", "statements"))
+    assert text["answer"] == statements["answer"]
+    assert text["statements"] == statements["statements"]
+    assert text["statements"]
 
-    async def draft(self, task: GenerationTask) -> AsyncGenerator[DraftStatement | Generated]:
-        yield DraftStatement(task.evidence[0].stored.chunk.text, ("C1",))
-        raise RuntimeError("zqsecret")
+
+SAID = DraftStatement(f"The secret word is {canary('acme', 'handbook')}.", ("C1",))
 
 
 def test_a_crash_in_the_stream_is_its_last_event(database: Database, tmp_path: Path) -> None:
-    parts = replace(make_parts(database, tmp_path), generator=BrokenGenerator())  # type: ignore[arg-type]
+    breaking = ScriptedGenerator(SAID, RuntimeError("zqsecret"))
+    parts = replace(make_parts(database, tmp_path), generator=breaking)
     key = found_company(parts, "acme")["bob"]
     with running(parts) as client:
         headers = {"X-API-Key": key, "Accept": "text/event-stream"}
         response = client.post("/v1/ask", json={"question": QUESTION}, headers=headers)
+    assert [name for name, _ in events_of(response.text)].count("statement") == 1
     name, problem = events_of(response.text)[-1]
     assert (name, problem["code"], problem["status"]) == ("error", "internal", 500)
     assert "zqsecret" not in response.text
-
-
-class EndlessGenerator:
-    kind = "quoting"
-    version = "endless"
-
-    def __init__(self) -> None:
-        self.closed = False
-
-    async def draft(self, task: GenerationTask) -> AsyncGenerator[DraftStatement | Generated]:
-        try:
-            yield DraftStatement(task.evidence[0].stored.chunk.text, ("C1",))
-            await anyio.sleep_forever()
-        finally:
-            self.closed = True
 
 
 @pytest.mark.parametrize("accept", ["text/event-stream", "application/json"])
 async def test_when_the_client_goes_the_work_ends_and_the_record_says_cancelled(
     database: Database, tmp_path: Path, accept: str
 ) -> None:
-    generator = EndlessGenerator()
-    parts = replace(make_parts(database, tmp_path), generator=generator)  # type: ignore[arg-type]
+    generator = ScriptedGenerator(SAID, anyio.sleep_forever)
+    parts = replace(make_parts(database, tmp_path), generator=generator)
     keys = found_company(parts, "acme")
     app = create_app(parts)
     async with app.router.lifespan_context(app) as state:
         scope = asgi_scope(keys["bob"], accept, dict(state or {}))
         with anyio.fail_after(10):
             await app(scope, leaving_client(json.dumps({"question": QUESTION}).encode()), drop)
-    assert generator.closed
+    assert (generator.begun, generator.ended) == (1, 1)
     with running(parts) as client:
         answers = client.get("/v1/answers", headers={"X-API-Key": keys["bob"]}).json()
     assert [one["finish_reason"] for one in answers] == ["cancelled"]
