@@ -202,14 +202,20 @@ def test_a_crash_in_the_stream_is_its_last_event(database: Database, tmp_path: P
 async def test_when_the_client_goes_the_work_ends_and_the_record_says_cancelled(
     database: Database, tmp_path: Path, accept: str
 ) -> None:
-    generator = ScriptedGenerator(SAID, anyio.sleep_forever)
+    waiting = anyio.Event()
+
+    async def wait_for_ever() -> None:
+        waiting.set()
+        await anyio.sleep_forever()
+
+    generator = ScriptedGenerator(SAID, wait_for_ever)
     parts = replace(make_parts(database, tmp_path), generator=generator)
     keys = found_company(parts, "acme")
     app = create_app(parts)
     async with app.router.lifespan_context(app) as state:
         scope = asgi_scope(keys["bob"], accept, dict(state or {}))
-        with anyio.fail_after(10):
-            await app(scope, leaving_client(json.dumps({"question": QUESTION}).encode()), drop)
+        with anyio.fail_after(60):
+            await app(scope, leaving_client(json.dumps({"question": QUESTION}).encode(), waiting), drop)
     assert (generator.begun, generator.ended) == (1, 1)
     with running(parts) as client:
         answers = client.get("/v1/answers", headers={"X-API-Key": keys["bob"]}).json()
@@ -235,15 +241,15 @@ def asgi_scope(key: str, accept: str, state: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def leaving_client(body: bytes) -> Any:
-    """Sends its body, stays long enough for the first statement, and goes."""
-    messages: AsyncIterator[dict[str, Any]] = _messages(body)
+def leaving_client(body: bytes, leaves: anyio.Event) -> Any:
+    """Sends its body, and goes when it is told to."""
+    messages: AsyncIterator[dict[str, Any]] = _messages(body, leaves)
     return messages.__anext__
 
 
-async def _messages(body: bytes) -> AsyncIterator[dict[str, Any]]:
+async def _messages(body: bytes, leaves: anyio.Event) -> AsyncIterator[dict[str, Any]]:
     yield {"type": "http.request", "body": body}
-    await anyio.sleep(0.5)
+    await leaves.wait()
     yield {"type": "http.disconnect"}
 
 
