@@ -42,7 +42,7 @@ class AskRequest(Sent):
     conversation_id: Annotated[
         str | None, Field(description="Refused unless absent: there are no conversations in this version.")
     ] = None
-    max_citations: Annotated[int | None, Field(ge=1, description="Most passages used.")] = None
+    max_citations: Annotated[int | None, Field(ge=1, le=1000, description="Most passages used.")] = None
     include_citations: bool = True
     output: Annotated[
         Literal["statements", "text"],
