@@ -4,10 +4,12 @@
 #
 # usage: sh requirements/torch.sh PYTHON CONSTRAINT_FILE
 # TORCH_SPEC (such as torch==2.13.0) and TORCH_INDEX (the address of a package index) overrule what is found here.
+# TORCH_RELEASE (such as 2.13.0) is the one release that will do, wherever it is found; without it any may be taken.
 set -eu
 python=$1
 constraint=$2
-tested=torch==2.13.0
+release=${TORCH_RELEASE:-}
+tested=torch==${release:-2.13.0}
 public_cpu_index=https://download.pytorch.org/whl/cpu
 spec=${TORCH_SPEC:-}
 index=${TORCH_INDEX:-}
@@ -20,7 +22,8 @@ elif nvidia-smi > /dev/null 2>&1; then
     reason="the usual build: there is an NVIDIA GPU"
 else
     # Lists versions and downloads none; a CPU build shows as 2.13.0+cpu.
-    offered=$("$python" -m pip index versions torch 2> /dev/null | grep -o '[0-9][0-9.]*+cpu' | head -n 1 || true)
+    offered=$("$python" -m pip index versions torch 2> /dev/null | tr -d ',' | tr ' ' '\n' |
+        grep -x "${release:-[0-9][0-9.]*}+cpu" | head -n 1 || true)
     if [ -n "$offered" ]; then
         reason="a CPU build that pip is already offered: there is no NVIDIA GPU"
         spec=torch==$offered

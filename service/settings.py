@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields, is_dataclass
+from pathlib import Path
 
 from ingest.corpus.errors import InvalidInput
 from ingest.corpus.settings import (
@@ -37,6 +39,10 @@ class ServiceSettings:
     search_depth: int = setting(50, "chunks taken from each of the two searches")
     max_evidence: int = setting(8, "most chunks that an answer may be built on")
     max_body_bytes: int = setting(1024 * 1024, "largest JSON body accepted")
+    llm: str = setting("", "language model: a model pack, a local folder or a hub id; empty: none")
+    engine_url: str = setting("http://127.0.0.1:8001", "address of the language model's server (vLLM)")
+    engine_python: Path = setting(Path(".venv-vllm/bin/python"), "interpreter of the environment with vLLM")
+    engine_kv_gib: int = setting(2, "GiB of the KV cache where there is no GPU")
 
     def __post_init__(self) -> None:
         for name in (
@@ -46,13 +52,26 @@ class ServiceSettings:
             "search_depth",
             "max_evidence",
             "max_body_bytes",
+            "engine_kv_gib",
         ):
             require_positive(self, name)
         require_within(self, "port", 1, HIGHEST_PORT)
         require_within(self, "safety_margin", 0, self.context_window)
         self._require_room()
+        self._require_address()
         if self.key_secret:  # empty: a file's, which is long
             require_long_secret(self.key_secret.encode())
+
+    def _require_address(self) -> None:
+        """:raises InvalidInput: if the engine's URL is more or less than scheme, host and port."""
+        given = re.fullmatch(r"https?://[^/?#@\s]+:(\d{1,5})", self.engine_url)
+        if not given or not 1 <= int(given.group(1)) <= HIGHEST_PORT:
+            raise InvalidInput(
+                f"{variable('engine_url')} is {self.engine_url!r}.",
+                why="It must be http://HOST:PORT, with nothing after it.",
+                next_step="Correct or unset it.",
+                field="engine_url",
+            )
 
     def _require_room(self) -> None:
         """:raises InvalidInput: if nothing of the window is left to ask with."""

@@ -40,7 +40,7 @@ def list_(context: typer.Context, as_json: Json = False) -> None:
             name=one.name,
             use=one.use,
             installed=one.name in here,
-            in_use=one.name == settings.corpus.embedder,
+            in_use=one.name in (settings.corpus.embedder, settings.llm),
             download_mb=one.download_mb,
             installed_mb=one.installed_mb,
             licence=one.licence,

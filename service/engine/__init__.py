@@ -1,0 +1,1 @@
+"""The language model's server, vLLM: started, looked at, stopped."""

@@ -1,0 +1,136 @@
+"""How the server is started: the model that the settings name, and the whole command line.
+
+vLLM has an environment of its own, because its pins must not rule the service's; nothing of it is imported.
+"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from ingest.corpus.errors import InvalidInput, NotFound, Unavailable
+from ingest.corpus.settings import CorpusSettings, variable
+from ingest.models import installed, pack_folder
+from ingest.packs import PACKS
+from service.settings import ServiceSettings
+
+SERVER = "vllm.entrypoints.openai.api_server"
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """One way to start the server."""
+
+    python: Path  # of the engine's environment
+    model: str  # a folder or a hub id
+    name: str  # that it is served under
+    host: str
+    port: int
+    max_model_len: int  # tokens of one sequence, prompt and answer
+    kv_gib: int  # for the KV cache; on a GPU vLLM takes what the weights leave
+    gpu: bool
+
+    @property
+    def url(self) -> str:
+        return f"http://{self.host}:{self.port}"
+
+    @property
+    def is_local(self) -> bool:
+        """Whether the model lies on this machine."""
+        return Path(self.model).is_absolute()
+
+
+def plan(settings: ServiceSettings, gpu: bool) -> Launch:
+    """What the settings ask for. Errors as of `find_model`."""
+    address = urlsplit(settings.engine_url)
+    return Launch(
+        # Not resolved: the interpreter of an environment is a link, and knows its environment by it.
+        python=settings.engine_python.absolute(),
+        model=find_model(settings.llm, settings.corpus.home),
+        name=settings.llm,
+        host=str(address.hostname),
+        port=int(address.port or 80),
+        max_model_len=settings.context_window,
+        kv_gib=settings.engine_kv_gib,
+        gpu=gpu,
+    )
+
+
+def find_model(llm: str, home: Path) -> str:
+    """The folder of the pack or the local folder of that name, absolute, or a hub id as it is.
+
+    :raises InvalidInput: if there is no name.
+    :raises Unavailable: if the pack is not pulled.
+    :raises NotFound: if it is none of these.
+    """
+    packs = [pack.name for pack in PACKS if pack.use == "llm"]
+    if not llm:
+        raise InvalidInput(
+            "No language model is chosen.",
+            why=f"{variable('llm')} is not set.",
+            next_step=f"Set it to a model pack ({', '.join(packs)}), a model folder or a hub id.",
+            field="llm",
+        )
+    if llm in installed(home):
+        return str(pack_folder(home, llm).absolute())
+    if llm in packs:
+        raise Unavailable(
+            f"The model pack {llm} is not here.",
+            why=f"There is no {pack_folder(home, llm)}.",
+            next_step=f"Run `citeward models pull {llm}`.",
+        )
+    if Path(llm).is_dir():
+        return str(Path(llm).absolute())
+    if llm.count("/") == 1 and not llm.startswith(("/", ".", "~")):
+        return llm
+    raise NotFound(
+        f"There is no language model {llm!r}.",
+        why="It is no model pack, no folder here, and has not the form of a hub id.",
+        next_step=f"Set {variable('llm')} to one of {', '.join(packs)}, to a model folder or to a hub id.",
+    )
+
+
+def command(launch: Launch) -> list[str]:
+    """The whole command line, the variables that it sets among it, so that it can be shown and repeated."""
+    variables = {"VLLM_NO_USAGE_STATS": "1", "DO_NOT_TRACK": "1"}
+    arguments = {
+        "--model": launch.model,
+        "--served-model-name": launch.name,
+        "--host": launch.host,
+        "--port": str(launch.port),
+        "--max-model-len": str(launch.max_model_len),
+        # The model's own defaults of sampling would fill in whatever a request leaves open.
+        "--generation-config": "vllm",
+    }
+    switches = ["--no-enable-log-requests"]  # they hold documents
+    if launch.is_local:
+        variables["HF_HUB_OFFLINE"] = "1"
+    if not launch.gpu:
+        variables["VLLM_CPU_KVCACHE_SPACE"] = str(launch.kv_gib)
+        arguments["--dtype"] = "bfloat16"
+        switches.append("--enforce-eager")  # compiling takes minutes, and wants a compiler
+    return [
+        "env",
+        *(word for name in _secret_variables() for word in ("-u", name)),
+        *(f"{name}={value}" for name, value in variables.items()),
+        *(str(launch.python), "-m", SERVER),
+        *(word for pair in arguments.items() for word in pair),
+        *switches,
+    ]
+
+
+def has_gpu() -> bool:
+    """Whether there is an NVIDIA GPU, asked as the Makefile asks."""
+    program = shutil.which("nvidia-smi")
+    return program is not None and not subprocess.run([program], capture_output=True, check=False).returncode
+
+
+def _secret_variables() -> Iterator[str]:
+    """The service's secrets are no business of the engine's."""
+    for one in (*fields(CorpusSettings), *fields(ServiceSettings)):
+        if one.metadata.get("secret"):
+            yield variable(one.name)

@@ -1,0 +1,59 @@
+"""What a running server answers: is it up, which model, how large is its KV cache."""
+
+from __future__ import annotations
+
+import json
+import re
+import urllib.request
+from collections.abc import Mapping, Sequence
+from http.client import HTTPException
+from typing import Any
+
+ANSWER_SECONDS = 5.0  # for what costs the engine nothing
+# Straight to the engine: a proxy that the machine is set to use knows nothing of it.
+HTTP = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+
+
+def exchange(url: str, timeout_seconds: float, body: object = None) -> bytes:
+    """:raises OSError: if nothing answers in time, with an error, or in another language than HTTP."""
+    data = None if body is None else json.dumps(body).encode()
+    request = urllib.request.Request(url, data, {"Content-Type": "application/json"})
+    try:
+        with HTTP.open(request, timeout=timeout_seconds) as response:
+            content: bytes = response.read()
+    except HTTPException as error:
+        raise OSError(f"{url} did not answer as a server does: {error!r}") from error
+    return content
+
+
+def is_healthy(url: str) -> bool:
+    try:
+        exchange(f"{url}/health", ANSWER_SECONDS)
+    except OSError:
+        return False
+    return True
+
+
+def served_model(url: str) -> Mapping[str, Any]:
+    """The model that is served: `id` and `max_model_len`; empty if none is."""
+    try:
+        served: Sequence[Mapping[str, Any]] = json.loads(exchange(f"{url}/v1/models", ANSWER_SECONDS))["data"]
+    except (OSError, ValueError, KeyError, TypeError):  # nothing there, or something that is no such server
+        return {}
+    return served[0] if served else {}
+
+
+def cache_numbers(url: str) -> Mapping[str, int]:
+    """The whole numbers among what the server says of its KV cache; empty if it says nothing."""
+    try:
+        metrics = exchange(f"{url}/metrics", ANSWER_SECONDS).decode("utf-8", "replace")
+    except OSError:
+        return {}
+    return parse_cache_info(metrics)
+
+
+def parse_cache_info(metrics: str) -> Mapping[str, int]:
+    """The labels of `vllm:cache_config_info` that are whole numbers, of the first engine."""
+    info = re.search(r"^vllm:cache_config_info\{(.*)\}", metrics, re.MULTILINE)
+    labels = re.findall(r'(\w+)="(\d+)"', info.group(1)) if info else []
+    return {name: int(value) for name, value in labels}
