@@ -6,21 +6,29 @@ What is missing and what is forbidden look the same.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 from typing import Any
 
 import numpy as np
-from sqlalchemy import ColumnElement, Select, and_, func, select
+from sqlalchemy import ColumnElement, Select, and_, func, select, tuple_
 from sqlalchemy.orm import Session
 
-from ingest.corpus.access import readable_documents
+from ingest.corpus.access import access_lists, readable_documents
 from ingest.corpus.collections import get_collection
 from ingest.corpus.database import by_key_first, in_batches
+from ingest.corpus.errors import InvalidInput
+from ingest.corpus.permissions import may_read
 from ingest.corpus.store import STORED_VECTOR, Original, missing_document
 from ingest.corpus.tables import ChunkRow, DocumentRow, VersionRow
 from ingest.corpus.types import Block, Chunk, Document, DocumentInfo, IndexedChunk, Principal, StoredChunk
 
 ROWS_AT_ONCE = 1000  # of a stream: about 3 MB with their vectors
+PLACES_AT_ONCE = 500  # documents whose access is asked in one go
+Place = tuple[str, str]  # when a document came and its id: unique, and it stays what it is
+BETWEEN_PARTS = "~"
+PLACE = re.compile(rf"[0-9T:.-]{{1,31}}Z{BETWEEN_PARTS}[a-z0-9_]{{1,32}}")
 
 # --- for indexes -------------------------------------------------------------------------------
 
@@ -122,13 +130,40 @@ def list_documents(session: Session, principal: Principal, collection_id: str) -
     :raises NotFound: if the collection is missing or `principal` may not read it.
     """
     get_collection(session, principal, collection_id)
-    rows = session.execute(
-        _documents(principal.tenant_id)
-        .where(DocumentRow.collection_id == collection_id)
-        .order_by(DocumentRow.created_at, DocumentRow.id)
-    ).all()
-    readable = readable_documents(session, principal, ((row.collection_id, row.id) for row in rows))
-    return tuple(_document_info(row) for row in rows if row.id in readable)
+    places = _readable_places(session, principal, collection_id)
+    return _document_infos(session, principal.tenant_id, [document_id for _, document_id in places])
+
+
+def page_of_documents(
+    session: Session, principal: Principal, collection_id: str, most: int, after: str = "", skip: int = 0
+) -> tuple[tuple[DocumentInfo, ...], str | None]:
+    """A part of `list_documents`, and what to give as `after` for the one behind it; None at the end.
+
+    Only the page is read, and before it what is skipped; `after` finds its place at once, whatever comes or
+    goes meanwhile.
+
+    :raises InvalidInput: if `after` is none that was given out.
+    :raises NotFound: as `list_documents`.
+    """
+    get_collection(session, principal, collection_id)
+    places = _readable_places(session, principal, collection_id, _place_after(after))
+    found = list(islice(places, skip, skip + most + 1))
+    page = found[:most]
+    infos = _document_infos(session, principal.tenant_id, [document_id for _, document_id in page])
+    return infos, BETWEEN_PARTS.join(page[-1]) if len(found) > most else None
+
+
+def count_documents(session: Session, principal: Principal, collection_id: str) -> int:
+    """How many `list_documents` would give, without reading them.
+
+    :raises NotFound: as `list_documents`.
+    """
+    get_collection(session, principal, collection_id)
+    collection_list, lists = access_lists(session, principal.tenant_id, collection_id)
+    closed = [one for one, own_list in lists.items() if not may_read(principal, collection_list, own_list)]
+    living = select(func.count()).where(*_living(principal.tenant_id, collection_id))
+    hidden = (session.scalar(living.where(DocumentRow.id.in_(some))) or 0 for some in in_batches(closed))
+    return (session.scalar(living) or 0) - sum(hidden)
 
 
 def original(session: Session, principal: Principal, document_id: str) -> Original:
@@ -236,6 +271,52 @@ def _documents(tenant_id: str) -> Select[*tuple[Any, ...]]:
         .join(VersionRow, and_(VersionRow.document_id == DocumentRow.id, VersionRow.version == shown))
         .where(DocumentRow.tenant_id == tenant_id, DocumentRow.deleted_at.is_(None))
     )
+
+
+def _living(tenant_id: str, collection_id: str) -> tuple[ColumnElement[bool], ...]:
+    return (
+        DocumentRow.tenant_id == tenant_id,
+        DocumentRow.collection_id == collection_id,
+        DocumentRow.deleted_at.is_(None),
+    )
+
+
+def _readable_places(
+    session: Session, principal: Principal, collection_id: str, after: Place = ("", "")
+) -> Iterator[Place]:
+    """Of the documents that `principal` may read, in the order of their coming; read when they are wanted."""
+    order = (DocumentRow.created_at, DocumentRow.id)
+    statement = select(*order).where(*_living(principal.tenant_id, collection_id)).order_by(*order)
+    while True:
+        rows = session.execute(statement.where(tuple_(*order) > after).limit(PLACES_AT_ONCE)).all()
+        readable = readable_documents(session, principal, ((collection_id, row.id) for row in rows))
+        yield from ((row.created_at, row.id) for row in rows if row.id in readable)
+        if len(rows) < PLACES_AT_ONCE:
+            return
+        after = (rows[-1].created_at, rows[-1].id)
+
+
+def _place_after(text: str) -> Place:
+    if text and not PLACE.fullmatch(text):
+        raise InvalidInput(
+            f"after is {text[:60]!r}.",
+            why="It is not the `next` of a page of documents.",
+            next_step="Send the `next` of the page before, or nothing for the first page.",
+            field="after",
+        )
+    created_at, _, document_id = text.partition(BETWEEN_PARTS)
+    return created_at, document_id
+
+
+def _document_infos(
+    session: Session, tenant_id: str, document_ids: Sequence[str]
+) -> tuple[DocumentInfo, ...]:
+    """In the order of the ids; without those that are gone."""
+    found: dict[str, DocumentInfo] = {}
+    for some in in_batches(document_ids):
+        rows = session.execute(_documents(tenant_id).where(DocumentRow.id.in_(some)))
+        found |= {row.id: _document_info(row) for row in rows}
+    return tuple(found[one] for one in document_ids if one in found)
 
 
 def _document_info(row: Any) -> DocumentInfo:

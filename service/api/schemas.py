@@ -106,7 +106,8 @@ class AccessShown:
 class DocumentPage:
     documents: tuple[DocumentInfo, ...]
     total: int  # of those that the caller may read
-    next_offset: int | None
+    next_offset: int | None  # null on the last page, and on one that was asked for by `after`
+    next: str | None  # the `after` of the page behind this one; null on the last
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,16 +22,20 @@ from ingest.corpus.collections import (
 from ingest.corpus.database import Database, Session
 from ingest.corpus.errors import InvalidInput, NotFound
 from ingest.corpus.lookup import (
+    PLACES_AT_ONCE,
+    count_documents,
     get_document,
     indexed_chunks,
     list_documents,
     look_up,
     original,
+    page_of_documents,
     readable_versions,
     version_text,
 )
 from ingest.corpus.people import create_user, delete_group, delete_user, remove_member
 from ingest.corpus.permissions import NOBODY, may_read
+from ingest.corpus.store import add_version
 from ingest.corpus.types import AccessList, DocumentInfo, Principal
 from tests.ingest.storing import ADMIN, ANA, BEN, STRANGER, allow, deny, furnish, put
 
@@ -66,6 +70,7 @@ def reaches(session: Session, principal: Principal, document_id: str, ids: list[
         _given(lambda: original(session, principal, document_id)),
         _given(lambda: version_text(session, principal, document_id, 1)),
         any(one.id == document_id for one in _listed(session, principal)),
+        any(one.id == document_id for one in _paged(session, principal)),
         bool(readable_versions(session, principal, [(document_id, 1)])),
         any(one.document_id == document_id for one in look_up(session, principal, ids).values()),
     ]
@@ -86,10 +91,25 @@ def _listed(session: Session, principal: Principal) -> tuple[DocumentInfo, ...]:
         return ()
 
 
+def _paged(session: Session, principal: Principal) -> tuple[DocumentInfo, ...]:
+    """All pages of two, which must be what the list and the count say."""
+    pages: list[DocumentInfo] = []
+    after: str | None = ""
+    try:
+        while after is not None:
+            page, after = page_of_documents(session, principal, "docs", 2, after)
+            pages += page
+        assert count_documents(session, principal, "docs") == len(pages)
+    except NotFound:
+        pass
+    assert tuple(pages) == _listed(session, principal)
+    return tuple(pages)
+
+
 def assert_reaches(database: Database, principal: Principal, document_id: str, expected: bool) -> None:
     ids = chunk_ids(database) + chunk_ids(database, "other")
     with database.reading() as session:
-        assert reaches(session, principal, document_id, ids) == [expected] * 6
+        assert reaches(session, principal, document_id, ids) == [expected] * 7
 
 
 # --- who may, can; who may not, sees nothing ---------------------------------------------------
@@ -362,3 +382,27 @@ def test_the_database_answers_as_the_policy_does(
     change(database, lambda session: store.set_document_access(session, "acme", stored.document_id, document))
     for principal in (ANA, BEN, ADMIN, Principal("acme", "ana", frozenset({"hr", "sales"}))):
         assert_reaches(database, principal, stored.document_id, may_read(principal, collection, document))
+
+
+@pytest.mark.parametrize("database", ["sqlite"], indirect=True)
+def test_a_page_is_filled_from_as_many_rows_as_it_takes(database: Database) -> None:
+    with database.writing() as session:
+        for number in range(PLACES_AT_ONCE + 2):
+            access = allow("group:hr") if 0 < number <= PLACES_AT_ONCE else None
+            add_version(session, "acme", "docs", f"{number}.md", b"x", "0" * 64, access)
+    last = f"{PLACES_AT_ONCE + 1}.md"
+    with database.reading() as session:
+        both, end = page_of_documents(session, BEN, "docs", 2)
+        assert ([one.source_name for one in both], end) == (["0.md", last], None)
+        _, following = page_of_documents(session, BEN, "docs", 1)
+        assert following is not None
+        assert page_of_documents(session, BEN, "docs", 1, following) == (both[1:], None)
+        assert page_of_documents(session, BEN, "docs", 1, skip=1) == (both[1:], None)
+        assert count_documents(session, BEN, "docs") == 2
+        assert count_documents(session, ANA, "docs") == PLACES_AT_ONCE + 2
+
+
+@pytest.mark.parametrize("after", ["x", "~", "2026-01-01", "2026-01-01T00:00:00.000000Z~doc_1' --"])
+def test_a_place_that_was_never_given_out_is_refused(database: Database, after: str) -> None:
+    with database.reading() as session, pytest.raises(InvalidInput, match="not the `next`"):
+        page_of_documents(session, ANA, "docs", 2, after)

@@ -6,7 +6,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from tests.world import Caller, World
+from tests.world import HR_ONLY, Caller, World
 
 PATH = "/v1/collections/handbook/documents"
 
@@ -110,8 +110,34 @@ def test_a_list_comes_in_pages(world: World) -> None:
     assert {page["total"] for page in pages} == {5}
 
 
+def test_pages_follow_each_other_while_documents_come_and_go(world: World) -> None:
+    made = [world.put(world.root, "handbook", f"{number}.txt", f"Page {number}") for number in range(5)]
+    world.put(world.root, "handbook", "hidden.txt", "Not for bob.", HR_ONLY)
+    first = world.bob.get(f"{PATH}?limit=3").json()
+    assert [one["id"] for one in first["documents"]][1:] == made[:2]
+    world.root.send("DELETE", f"/v1/documents/{made[1]}")  # the last of the page, which `next` points behind
+    world.root.send("DELETE", f"/v1/documents/{made[0]}")
+    late = world.put(world.root, "handbook", "late.txt", "A late one")
+    second = world.bob.get(PATH, params={"limit": 3, "after": first["next"]}).json()
+    third = world.bob.get(PATH, params={"limit": 3, "after": second["next"]}).json()
+    assert [one["id"] for one in second["documents"]] == made[2:]
+    assert [one["id"] for one in third["documents"]] == [late]
+    assert (third["next"], third["next_offset"], third["total"]) == (None, None, 5)
+    assert world.root.get(PATH).json()["total"] == 6
+
+
 @pytest.mark.parametrize(
-    "query", ["limit=0", "limit=501", "offset=-1", "limit=x", "offset=99999999999999999999"]
+    "query",
+    [
+        *("limit=0", "limit=501", "offset=-1", "limit=x", "offset=99999999999999999999"),
+        *(
+            "after=x",
+            "after=doc_1",
+            "after=%00",
+            "after=2026-01-01T00:00:00.0Z~doc_1&offset=1",
+            "after=" + "9" * 101,
+        ),
+    ],
 )
 def test_a_page_that_cannot_be_is_refused(world: World, query: str) -> None:
     assert world.bob.get(f"{PATH}?{query}").status_code == 422
