@@ -1,4 +1,7 @@
-"""Databases for tests: SQLite, and a real PostgreSQL server; their tables are made by the real migrations."""
+"""Databases for tests: SQLite, and a real PostgreSQL server; their tables are made by the real migrations.
+
+And a real vLLM server, of tests/vllm_server.py.
+"""
 
 from __future__ import annotations
 
@@ -14,9 +17,19 @@ import pytest
 
 from ingest.corpus.database import Database, open_database
 from service.migrate import migrate
+from tests.vllm_server import START_SECONDS, vllm_server
+
+__all__ = ["vllm_server"]
 
 TEMPLATE = "migrated"  # every test gets a copy, which is faster than migrating anew
 NUMBERS = count(1)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The first test that asks for vLLM waits for its start."""
+    for item in items:
+        if item.get_closest_marker("vllm"):
+            item.add_marker(pytest.mark.timeout(START_SECONDS))
 
 
 @pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])

@@ -1,0 +1,68 @@
+"""A real vLLM server on a converted model pack: what the rest of the project relies on of it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import httpx2
+import pytest
+
+from service.engine import server
+from service.engine.log import log_lines
+from service.engine.server import EngineStatus
+from tests.vllm_server import KV_GIB, MAX_MODEL_LEN
+
+pytestmark = pytest.mark.vllm
+
+LAYERS, KV_HEADS, HEAD_DIM = 30, 3, 64  # SmolLM2-135M
+BYTES_PER_TOKEN = 2 * LAYERS * KV_HEADS * HEAD_DIM * 2  # keys and values in bfloat16
+CONTROL = "<|im_start|>", "<|im_end|>"
+
+
+def post(engine: EngineStatus, path: str, body: dict[str, Any]) -> Any:
+    answered = httpx2.post(f"{engine.url}{path}", json={"model": engine.model, **body}, timeout=120)
+    assert answered.status_code == 200, answered.text
+    return answered.json()
+
+
+def chat(engine: EngineStatus, question: str, **options: Any) -> Any:
+    messages = [{"role": "user", "content": question}]
+    return post(engine, "/v1/chat/completions", {"messages": messages, "temperature": 0, **options})
+
+
+def test_it_is_ready_and_tells_its_capacity(vllm_server: EngineStatus) -> None:
+    assert (vllm_server.running, vllm_server.ready) == (True, True)
+    assert (vllm_server.model, vllm_server.max_model_len) == ("smollm2-135m-instruct", MAX_MODEL_LEN)
+    assert vllm_server.block_size is not None
+    assert vllm_server.kv_blocks == KV_GIB * 2**30 // (BYTES_PER_TOKEN * vllm_server.block_size)
+    assert vllm_server.kv_tokens == vllm_server.kv_blocks * vllm_server.block_size
+
+
+def test_the_converted_weights_know_what_the_model_knew(vllm_server: EngineStatus) -> None:
+    answer = chat(vllm_server, "What is the capital of France?", max_tokens=20)["choices"][0]
+    assert "Paris" in answer["message"]["content"]
+    assert answer["finish_reason"] == "stop"  # it knows where a turn ends
+
+
+def test_the_chat_template_is_the_models(vllm_server: EngineStatus) -> None:
+    messages = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Hi"}]
+    counted = post(vllm_server, "/tokenize", {"messages": messages, "return_token_strs": True})
+    tokens = counted["token_strs"]
+    assert tokens[0] == CONTROL[0]
+    assert [token for token in tokens if token in CONTROL] == [CONTROL[0], CONTROL[1]] * 2 + [CONTROL[0]]
+    assert "".join(tokens).endswith(
+        "<|im_start|>assistant\u010a"
+    )  # a line feed, as byte-pair encoding has it
+    answer = post(vllm_server, "/v1/chat/completions", {"messages": messages, "max_tokens": 1})
+    assert answer["usage"]["prompt_tokens"] == counted["count"]
+
+
+def test_what_is_asked_and_answered_is_not_logged(vllm_server: EngineStatus) -> None:
+    answer = chat(vllm_server, "What is the capital of France?", max_tokens=20)["choices"][0]
+    assert "France" in answer["message"]["content"]
+    assert not [line for line in log_lines(vllm_server.log) if "France" in line]
+
+
+def test_its_status_is_told_to_whoever_asks_again(vllm_server: EngineStatus) -> None:
+    again = server.status(vllm_server.url, vllm_server.log.parent)
+    assert (again.pid, again.kv_tokens) == (vllm_server.pid, vllm_server.kv_tokens)

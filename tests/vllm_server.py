@@ -1,0 +1,68 @@
+"""A real vLLM server on SmolLM2, started once in a run of the tests however many workers take part."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from service.engine import server
+from service.engine.launch import Launch, has_gpu
+from service.engine.server import EngineStatus
+
+ROOT = Path(__file__).parents[1]
+PYTHON = ROOT / ".venv-vllm" / "bin" / "python"
+MODEL = ROOT / "var" / "models" / "smollm2-135m-instruct"
+START_SECONDS = 900  # two minutes on two busy cores, in which the first test that asks for the server waits
+KV_GIB = 1
+MAX_MODEL_LEN = 4096
+
+
+@pytest.fixture(scope="session")
+def vllm_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EngineStatus]:
+    """What `citeward engine status` says of it: `url`, `model`, `max_model_len`, `kv_tokens`, `log`, …"""
+    if not PYTHON.exists() or not (MODEL / "pack.json").exists():
+        pytest.skip("no vLLM or no model for it: make test installs both")
+    base = tmp_path_factory.getbasetemp()
+    shared = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
+    folder = shared / "engine"
+    with _users(shared) as users:
+        launch = Launch(
+            python=PYTHON,
+            model=str(MODEL),
+            name=MODEL.name,
+            host="127.0.0.1",
+            port=_free_port(),
+            max_model_len=MAX_MODEL_LEN,
+            kv_gib=KV_GIB,
+            gpu=has_gpu(),
+        )
+        found = server.status(users.read_text(), folder) if users.exists() else None
+        if found is None or not found.ready:
+            found = server.start(launch, folder, print)
+        users.write_text(found.url)
+        (shared / f"uses-engine-{os.getpid()}").touch()
+    yield found
+    with _users(shared):
+        (shared / f"uses-engine-{os.getpid()}").unlink()
+        if not list(shared.glob("uses-engine-*")):
+            assert server.stop(folder), "the server had ended before the tests had"
+
+
+@contextmanager
+def _users(shared: Path) -> Iterator[Path]:
+    """One worker at a time; the file holds the server's address once there is one."""
+    with (shared / "engine.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield shared / "engine.url"
+
+
+def _free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        port: int = listening.getsockname()[1]
+    return port
