@@ -38,7 +38,12 @@ def unwatched(_step: str) -> None:
 
 LOG = logging.getLogger(__name__)
 LEASE_SECONDS = 120.0  # renewed at each step and each batch; a dead worker's job is free again after it
-STATE_AT: dict[str, DocumentState] = {"reading": "reading", "embedding": "embedding"}
+BETWEEN_BATCHES = "embedding on"  # a long document's step where a worker may let another job pass
+STATE_AT: dict[str, DocumentState] = {
+    "reading": "reading",
+    "embedding": "embedding",
+    BETWEEN_BATCHES: "embedding",
+}
 EMBEDDED_AT_ONCE = 64  # chunks: about half a minute on two cores
 TITLE_TOKENS = 64  # of the embedder's tokens, what a title may take of a chunk's room
 MARGIN_TOKENS = 16  # prefix, special tokens and joins
@@ -111,7 +116,7 @@ def ingest_document(
 
     batches = []
     for start in range(0, len(texts), EMBEDDED_AT_ONCE):
-        reached("embedding")
+        reached(BETWEEN_BATCHES if start else "embedding")
         batches.append(bench.embedder.embed_passages(texts[start : start + EMBEDDED_AT_ONCE]))
     vectors = np.concatenate(batches)
 

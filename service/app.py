@@ -15,7 +15,7 @@ from anyio import to_thread
 from fastapi import FastAPI
 
 from ingest.corpus.errors import Conflict
-from ingest.pipeline import Workbench, work_off_next
+from ingest.pipeline import BETWEEN_BATCHES, Workbench, work_off_next
 from service.api import answers, collections, documents, health, jobs, people, questions
 from service.api.edge import Edge
 from service.api.errors import handle_errors
@@ -45,7 +45,11 @@ ROUTERS = (
 
 @dataclass(slots=True)
 class IngestionWorker:
-    """One thread that works uploads off; jobs that an earlier process left are taken up as well."""
+    """One thread that works uploads off; jobs that an earlier process left are taken up as well.
+
+    A long document, minutes of embedding, lets one other job pass before each further batch of its own: more
+    threads would not help, as embedding has all processors already.
+    """
 
     bench: Workbench
     wanted: threading.Event = field(default_factory=threading.Event)
@@ -69,11 +73,17 @@ class IngestionWorker:
         while not self.stopping.is_set():
             self.wanted.clear()
             try:
-                while not self.stopping.is_set() and work_off_next(self.bench):
+                while not self.stopping.is_set() and work_off_next(self.bench, self._let_one_pass):
                     pass
             except Exception as error:  # the thread must outlive one job; its lease runs out
                 LOG.error(json.dumps({"event": "ingestion_failed", "error": type(error).__name__}))
             self.wanted.wait(LOOK_EVERY_SECONDS)
+
+    def _let_one_pass(self, step: str) -> None:
+        """Within a job: its lease was renewed just now; if it runs out meanwhile and another worker takes the
+        job, the next step notices."""
+        if step == BETWEEN_BATCHES and not self.stopping.is_set():
+            work_off_next(self.bench)
 
 
 def create_app(source: Parts | ServiceSettings) -> FastAPI:

@@ -25,6 +25,8 @@ ZERO_WIDTH_JOINER = "\u200d"
 LONGEST_TITLE = 200  # characters
 LONGEST_SECTION_STEP = 120  # characters of one heading within a path
 GARBLED_SHARE = 0.2  # of the visible characters; a readable text has next to none
+# Digits, base64, dumps: more ASCII signs in a row than any address or word has. They make no statement.
+WALL = re.compile(r"[!-~]{1000,}")
 BETWEEN_BLOCKS = "\n\n"
 
 
@@ -158,8 +160,17 @@ def document_of(
         media_type=media_type,
         blocks=tuple(blocks),
         pages=pages,
-        warnings=tuple(dict.fromkeys(warnings)),
+        warnings=tuple(dict.fromkeys([*warnings, *_walls(text)])),
     )
+
+
+def _walls(text: str) -> Iterator[str]:
+    lengths = [len(wall.group()) for wall in WALL.finditer(text)]
+    if lengths:
+        yield (
+            f"Stretches without a blank: {len(lengths)}, the longest of {max(lengths):,} signs; "
+            "taken for data, they are searched but not quoted."
+        )
 
 
 def require_sense(text: str, source_name: str) -> None:

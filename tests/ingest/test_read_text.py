@@ -184,3 +184,18 @@ def test_a_kind_that_is_not_read_ends_with_a_code(data: bytes, source_name: str,
     with pytest.raises(Unreadable) as error:
         media_type_of(data, source_name)
     assert error.value.code == code
+
+
+@pytest.mark.parametrize("wall", ["7" * 5000, "SGVsbG8r/A==" * 100], ids=["digits", "base64"])
+@pytest.mark.parametrize("around", ["The warranty lasts {} months.", "保修期为{}个月。"], ids=["en", "zh"])
+def test_a_wall_of_signs_is_kept_and_warned_of(around: str, wall: str) -> None:
+    document = read_text(around.format(wall).encode(), "a.txt")
+    assert document.text == around.format(wall)
+    [warning] = document.warnings
+    assert f"the longest of {len(wall):,} signs" in warning
+    assert "without a blank: 1, " in warning
+
+
+def test_long_lines_of_words_are_no_wall() -> None:
+    for text in ("word " * 1000, "产品自交付之日起享有两年保修" * 200, f"https://example.com/{'a' * 900}"):
+        assert read_text(text.encode(), "a.txt").warnings == ()
