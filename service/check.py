@@ -68,6 +68,14 @@ def check_statement(
     )
 
 
+def too_long(text: str) -> str | None:
+    """Why the text cannot be one statement: its length or that of a stretch without a blank; None if it can."""
+    if len(text) > LONGEST_STATEMENT:
+        return f"{len(text):,} characters are too many to be one statement."
+    wall = UNBROKEN.search(text)
+    return f"{len(wall.group()):,} signs without a blank are no statement." if wall else None
+
+
 def _before_reading(
     draft: DraftStatement, text: str, evidence: Mapping[str, Evidence], permitted: Collection[int]
 ) -> Verdict | None:
@@ -77,10 +85,9 @@ def _before_reading(
         return _no("grammar", "The statement carries no citation.")
     if not any(sign.isalnum() for sign in INERT_MARKER.sub("", text)):
         return _no("grammar", "The statement says nothing.")
-    if len(text) > LONGEST_STATEMENT:
-        return _no("grammar", f"{len(text):,} characters are too many to be one statement.")
-    if (run := UNBROKEN.search(text)) is not None:
-        return _no("grammar", f"{len(run.group()):,} signs without a blank are no statement.")
+    long = too_long(text)
+    if long is not None:
+        return _no("grammar", long)
     unknown = [marker for marker in draft.citations if marker not in evidence]
     if unknown:
         return _no("exists", f"{', '.join(unknown)} does not exist; the evidence ends at C{len(evidence)}.")
