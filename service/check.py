@@ -69,7 +69,7 @@ def check_statement(
 
 
 def too_long(text: str) -> str | None:
-    """Why the text cannot be one statement: its length or that of a stretch without a blank; None if it can."""
+    """Why it cannot be one statement: its length, or that of a stretch without a blank; None if it can."""
     if len(text) > LONGEST_STATEMENT:
         return f"{len(text):,} characters are too many to be one statement."
     wall = UNBROKEN.search(text)
