@@ -31,7 +31,7 @@ LOG_FILE := $(DEMO_HOME)/service.log
 .PHONY: help install install-engine demo demo-llm serve stop test test-all lint eval bench
 
 help: ## Show this list
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
 
 # --- environment: a stamp a step, so that a second run is quick ------------------------------------
 

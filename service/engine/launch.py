@@ -105,6 +105,8 @@ def command(launch: Launch) -> list[str]:
         "--max-model-len": str(launch.max_model_len),
         # The model's own defaults of sampling would fill in whatever a request leaves open.
         "--generation-config": "vllm",
+        # Asked every few seconds, they would be all that the log holds.
+        "--disable-access-log-for-endpoints": "/health,/metrics,/v1/models",
     }
     switches = ["--no-enable-log-requests"]  # they hold documents
     if launch.is_local:

@@ -45,17 +45,16 @@ CAUSES = (
 
 
 def start_failed(lines: Sequence[str]) -> Unavailable:
-    """The error for a server that ended before it was ready, with the end of its log."""
-    said = "\n".join(lines)
-    why, next_step = "It ended.", "Mend what its log names, then start again."
-    if "rror" not in said:
-        why = "It ended without a word on why, as what the system kills for its memory does."
-    for pattern, cause, step in CAUSES:
-        if re.search(pattern, said):
-            why, next_step = cause, step
-            break
+    """For a server that ended before it was ready: with the line that tells why, or the end of its log."""
+    for pattern, cause, next_step in CAUSES:
+        telling = next((line for line in lines if re.search(pattern, line)), None)
+        if telling is not None:
+            return Unavailable("vLLM did not start.", why=f"{cause} It said: {telling}", next_step=next_step)
+    silent = not any("rror" in line for line in lines)
+    why = "It ended without a word on why, as what the system kills for its memory does." if silent else ""
     ending = "\n".join(["Its log ends so:", *lines[-SHOWN_LINES:]])
-    return Unavailable("vLLM did not start.", why=f"{why} {ending}", next_step=next_step)
+    next_step = "Mend what its log names, then start again."
+    return Unavailable("vLLM did not start.", why=f"{why} {ending}".strip(), next_step=next_step)
 
 
 def last_word(lines: Sequence[str]) -> str:

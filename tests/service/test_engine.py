@@ -11,6 +11,7 @@ import socket
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -43,7 +44,9 @@ def test_command_line_without_a_gpu() -> None:
         *("/venv/bin/python", "-m", "vllm.entrypoints.openai.api_server"),
         *("--model", "/models/tiny", "--served-model-name", "tiny"),
         *("--host", "127.0.0.1", "--port", "8001", "--max-model-len", "4096"),
-        *("--generation-config", "vllm", "--dtype", "bfloat16"),
+        *("--generation-config", "vllm"),
+        *("--disable-access-log-for-endpoints", "/health,/metrics,/v1/models"),
+        *("--dtype", "bfloat16"),
         *("--no-enable-log-requests", "--enforce-eager"),
     ]
 
@@ -55,7 +58,9 @@ def test_command_line_with_a_gpu_and_a_model_of_a_hub() -> None:
         *("/venv/bin/python", "-m", "vllm.entrypoints.openai.api_server"),
         *("--model", "some/model", "--served-model-name", "some/model"),
         *("--host", "127.0.0.1", "--port", "8001", "--max-model-len", "4096"),
-        *("--generation-config", "vllm", "--no-enable-log-requests"),
+        *("--generation-config", "vllm"),
+        *("--disable-access-log-for-endpoints", "/health,/metrics,/v1/models"),
+        "--no-enable-log-requests",
     ]
 
 
@@ -171,7 +176,7 @@ def start(launch: Launch, folder: Path) -> server.EngineStatus:
 
 
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):  # type: ignore[no-untyped-def]
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """Where log and state lie; whatever was started there is ended afterwards."""
     monkeypatch.setattr(server, "STOP_SECONDS", 1.0)
     yield tmp_path / "engine"
@@ -241,7 +246,7 @@ def test_a_server_that_ends_says_why_and_leaves_nothing(tmp_path: Path, folder: 
     with pytest.raises(Unavailable) as failed:
         start(launch, folder)
     assert "KV cache cannot hold" in failed.value.why
-    assert "2.0 GiB KV cache is needed" in failed.value.why  # the end of its log
+    assert "2.0 GiB KV cache is needed" in failed.value.why  # the line of its log
     assert "CITEWARD_ENGINE_KV_GIB" in failed.value.next_step
     assert not server.status(launch.url, folder).running
     assert not (folder / server.STATE).exists()
@@ -343,13 +348,19 @@ def test_a_pid_that_came_again_for_somebody_else_is_left_alone() -> None:
         ("RuntimeError: Failed core proc(s): {'EngineCore_0': -9}", "smaller model"),
         ("ImportError: libnuma.so.1: cannot open shared object file", "apt-get install libnuma1"),
         ("python: No module named 'vllm'", "make install-engine"),
-        ("SomethingError: never seen before", "Mend what its log names"),
     ],
 )
-def test_a_failed_start_says_what_to_do(line: str, next_step: str) -> None:
+def test_a_failed_start_says_why_and_what_to_do(line: str, next_step: str) -> None:
     failed = start_failed(["loading", line, "goodbye"])
     assert next_step in failed.next_step
-    assert failed.why.endswith(f"{line}\ngoodbye")
+    assert failed.why.endswith(line)
+
+
+def test_a_failure_that_is_not_known_shows_the_end_of_the_log() -> None:
+    failed = start_failed([*map(str, range(99)), "SomethingError: never seen before", "goodbye"])
+    assert failed.why.startswith("Its log ends so:")
+    assert failed.why.endswith("98\nSomethingError: never seen before\ngoodbye")
+    assert len(failed.why.splitlines()) < 20
 
 
 def test_a_server_that_ended_without_a_word_was_killed_it_seems() -> None:
