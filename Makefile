@@ -61,6 +61,10 @@ install: $(VENV)/.installed ## Make the environment and install Citeward into it
 
 # The engine's own environment, because vLLM's pins must not rule the service's.
 $(ENGINE)/torch.txt: requirements/torch.sh requirements/vllm-$(EXTRA).txt | $(VENV)/torch.txt
+ifeq ($(EXTRA),cpu)
+	@$(PYTHON) -c 'import ctypes; ctypes.CDLL("libnuma.so.1")' 2> /dev/null || { \
+	    echo "vLLM needs the system library libnuma: apt-get install libnuma1" >&2; exit 1; }
+endif
 	@echo "==> Python environment of the language model's server in $(ENGINE)"
 	@$(PYTHON) -m venv $(ENGINE)
 ifeq ($(EXTRA),cpu)
