@@ -13,6 +13,7 @@ from ingest.corpus.snapshot import Corpus
 from ingest.pipeline import Workbench, require_fitting_chunks
 from service.judge import LexicalSemanticJudge
 from service.migrate import require_current_schema
+from service.nearness import open_background
 from service.parts import Parts
 from service.quoting import QuotingGenerator
 from service.rerank import FusedOrder
@@ -38,13 +39,15 @@ def put_together(settings: ServiceSettings, database: Database, embedder: Embedd
     :raises InvalidInput: if the embedder does not take chunks as long as the settings have them.
     """
     require_fitting_chunks(settings.corpus.chunk_tokens, embedder)
+    background = open_background(embedder)
     return Parts(
         settings=settings,
         database=database,
         corpus=Corpus(database, embedder.fingerprint, settings.corpus.snapshots),
         embedder=embedder,
+        background=background,
         reranker=FusedOrder(),
-        generator=QuotingGenerator(embedder),
+        generator=QuotingGenerator(embedder, background),
         judge=LexicalSemanticJudge(embedder),
         config_hash=config_hash(settings),
         code_version=version("citeward"),

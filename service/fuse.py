@@ -25,7 +25,7 @@ def fuse(words: Sequence[Hit], meaning: Sequence[Hit], signals: QuerySignals) ->
     """One order over every chunk that either search found; ties by chunk id.
 
     :param words: BM25 of those candidates that hold a word of the question, in any order.
-    :param meaning: inner products of all candidates, in any order: any row can be scored, so none is missing.
+    :param meaning: nearness of all candidates, in any order: any row can be scored, so none is missing.
     :raises InvalidInput: a coverage outside 0..1, a score that is not finite, a words hit without meaning.
 
     Both kinds of score are standardised over the candidates (mean 0, deviation 1), so that a hit counts by
@@ -45,7 +45,6 @@ def fuse(words: Sequence[Hit], meaning: Sequence[Hit], signals: QuerySignals) ->
             chunk_id=hit.chunk_id,
             score=float(score),
             meaning=hit.score,
-            likeness=hit.score - hit.lift,
             words=said.get(hit.chunk_id),
             words_rank=words_ranks.get(hit.chunk_id),
             meaning_rank=meaning_ranks[hit.chunk_id],

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from ingest.corpus.database import Database
 from ingest.corpus.seams import Embedder
 from ingest.corpus.snapshot import Corpus
+from service.nearness import Background
 from service.seams import Generator, Judge, Reranker
 from service.settings import ServiceSettings
 
@@ -17,6 +18,7 @@ class Parts:
     database: Database
     corpus: Corpus
     embedder: Embedder
+    background: Background
     reranker: Reranker
     generator: Generator
     judge: Judge

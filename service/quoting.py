@@ -9,7 +9,7 @@ them inert before they are shown.
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, groupby, islice
 from typing import Literal
@@ -19,30 +19,37 @@ from anyio import to_thread
 
 from ingest.corpus.script import HAN, OTHER, script_of
 from ingest.corpus.seams import Embedder
-from ingest.corpus.types import RowMask, Scores
+from ingest.corpus.types import Scores
 from ingest.sentences import sentence_spans
-from service.numbers import find_facts
+from service.check import too_long
+from service.nearness import Background
+from service.numbers import Fact, Number, find_facts
 from service.overlap import content_words, coverage, rarity
 from service.types import DraftStatement, Evidence, Generated, GenerationTask
 
 MOST_SENTENCES = 3  # quoted for a question that asks for one thing
 MOST_ITEMS = 20  # quoted for a question that asks for a list
-MOST_SENTENCES_READ = 64  # embedded for one question, from the best evidence on
+MOST_SENTENCES_READ = 40  # embedded for one question, from the best evidence on
+LONGEST_TITLE = 8  # words; a longer line without a stop is a statement
 
-# Set by hand for multilingual-e5-small. On xquad, half or double the likeness weight moves the share of
-# right first sentences by .013.
-LIKENESS_WEIGHT = 4.0  # cosines of the default embedder differ by hundredths, shares of words by tenths
-AROUND_WEIGHT = 0.5  # of a question word in title, section or table header, against one in the sentence
-FOREIGN_WEIGHT = 0.5  # of a question word in a sentence of another script, where most words cannot be met
-ANSWER_WEIGHT = 0.15
+# Weights and thresholds are those of the default embedder, multilingual-e5-small. A sentence answers from
+# a strength of `LEAST` on: the share of the question's words that it holds and its nearness together; in
+# another script, where words cannot be met, from a nearness of `LEAST_ABROAD` on. Both by the question's
+# script. Set on the half of xquad whose query id has an even first byte of sha256: there 2 % of the
+# answerable questions have no sentence that is strong enough in their own script, 20 % of the Chinese
+# ones none in English.
+NEARNESS_WEIGHT = 4.0
+LEAST = {OTHER: 1.05, HAN: 0.67}
+NEARNESS_WEIGHT_ABROAD = 5.0
+LEAST_ABROAD = {OTHER: 0.12, HAN: 0.085}
+AROUND_WEIGHT = 0.5  # of a question word in title, section or header, against one in the sentence
+FOREIGN_WEIGHT = 0.5  # of a question's identifier in a sentence of another script
+ANSWER_WEIGHT = 0.15  # gained by holding the kind of thing asked for
+NO_QUANTITY_WEIGHT = 0.6  # lost by holding no quantity where one is asked for
 RANK_WEIGHT = 0.03  # lost for each passage before this one
+ABROAD_WEIGHT = 0.1  # lost by not being in the question's script
+ABBREVIATED_WEIGHT = 0.6  # of a Chinese word that stands in the text with a sign more, as 年假 in 年休假
 AS_GOOD = 0.15  # a further sentence may score this much less than the best
-# Thresholds set on the half of xquad and cmrc2018 whose query id has an even first byte of sha256.
-# From where the best sentence answers: share of words + 4 × likeness, in English and in Chinese; or the share
-# alone; or, across scripts, the likeness alone.
-LEAST_STRENGTH = {OTHER: 3.65, HAN: 3.8}
-ENOUGH_WORDS = 0.6
-LEAST_FOREIGN_LIKENESS = 0.775
 
 ASKS_FOR_LIST = re.compile(
     r"\b(?:which|what) (?:\w+ ){0,4}(?:are|were)\b|\bwhat (?:kinds|types|steps)\b|\blist\b"
@@ -55,6 +62,13 @@ ASKS_FOR_FACT = re.compile(
     r"|多少|几(?!乎)|何时|什么时候|哪年|哪一年|多久|多长|多大|多高|日期|期限",
     re.IGNORECASE,
 )
+ASKS_FOR_QUANTITY = re.compile(
+    r"\bhow (?:many|much|long|far|old|high|large|big|tall|fast)\b"
+    r"|多少|几(?!乎)|多久|多长|多大|多高|多深|多远",
+    re.IGNORECASE,
+)
+ENDS_AS_STATEMENT = re.compile(r"[.。！!…;；:：][\"'”’)）\]】》」』]*$")
+ENDS_AS_QUESTION = re.compile(r"[?？][\"'”’)）\]】》」』]*$")
 ITEM = re.compile(r"[-*+•·●] |\d{1,3}[.)、](?!\d)|[(（]?[一二三四五六七八九十]{1,3}[)）、]|\|")
 NOT_PROSE = re.compile(r"#|[{<]|```")  # a heading, or data and markup: nothing that says anything
 # What claims that the evidence ends here: whatever a document says after it is not quoted.
@@ -63,6 +77,7 @@ FORGED_BOUNDARY = re.compile(
     r"|<\|[a-z_]{2,20}\|>|\[/?INST\]",
     re.IGNORECASE,
 )
+NAMES_A_THING = re.compile(r"(?=.*[a-z])(?=.*\d)")  # letters and digits, as bw-200
 TABLE_RULE = re.compile(r"[\s:|+=-]+")  # the line under a table's header
 
 
@@ -73,7 +88,11 @@ class Sentence:
     evidence: Evidence
     text: str
     words: frozenset[str]
-    header: str = ""  # of the table that it is a row of
+    header: str = ""  # of the table that it is a row of, or the question that it answers
+
+    @property
+    def script(self) -> int:
+        return script_of(self.with_header)
 
     @property
     def with_header(self) -> str:
@@ -85,31 +104,11 @@ class Sentence:
 
 
 @dataclass(frozen=True, slots=True)
-class Signals:
-    """What speaks for each sentence, in their order."""
-
-    covered: Scores  # share of the question's words, 0 to 1
-    likeness: Scores  # inner product with the question
-    foreign: RowMask  # written in another script than the question
-
-    def scores(self) -> Scores:
-        """Likeness of another script is lifted by what the script alone costs it, as in the search."""
-        both = 0 < self.foreign.sum() < len(self.foreign)
-        lag = self.likeness[~self.foreign].mean() - self.likeness[self.foreign].mean() if both else 0.0
-        return self.covered + LIKENESS_WEIGHT * (self.likeness + max(lag, 0.0) * self.foreign)
-
-    def may_answer(self, script: int) -> RowMask:
-        """Which sentences are near enough to a question of this script to answer it."""
-        strong = self.covered + LIKENESS_WEIGHT * self.likeness >= LEAST_STRENGTH[script]
-        own = strong | (self.covered >= ENOUGH_WORDS)
-        return np.where(self.foreign, self.likeness >= LEAST_FOREIGN_LIKENESS, own)
-
-
-@dataclass(frozen=True, slots=True)
 class QuotingGenerator:
     embedder: Embedder
+    background: Background
     kind: Literal["quoting"] = "quoting"
-    version: str = "quoting-1"
+    version: str = "quoting-2"
 
     async def draft(self, task: GenerationTask) -> AsyncGenerator[DraftStatement | Generated]:
         for statement in await to_thread.run_sync(self.quote, task.question.text, task.evidence):
@@ -119,37 +118,48 @@ class QuotingGenerator:
     def quote(self, question: str, evidence: Sequence[Evidence]) -> tuple[DraftStatement, ...]:
         """The answering sentences, the best first, a list's items in their order; none if nothing answers."""
         asked = content_words(question)
-        sentences = [each for each in read_sentences(evidence) if each.words - asked]
+        sentences = read_sentences(evidence, asked)
         if not sentences:
             return ()
-        signals = self._signals(question, asked, sentences)
-        answers = np.array([_answers(question, sentence) for sentence in sentences])
-        rank = np.array([int(sentence.evidence.marker.removeprefix("C")) - 1 for sentence in sentences])
-        scores = signals.scores() + ANSWER_WEIGHT * answers - RANK_WEIGHT * rank
-        scores[~signals.may_answer(script_of(question))] = -np.inf
+        margins = self._margins(question, asked, sentences)
+        liked = np.array([_likes(question, sentence) for sentence in sentences])
+        scores = np.where(margins >= 0, margins + liked, -np.inf)
         best = int(np.argmax(scores))
         if np.isneginf(scores[best]):
             return ()
         items = items_around(sentences, best) if ASKS_FOR_LIST.search(question) else ()
         return as_statements(items or as_good_as_the_best(sentences, scores))
 
-    def _signals(self, question: str, asked: frozenset[str], sentences: Sequence[Sentence]) -> Signals:
-        weights = rarity([sentence.words for sentence in sentences], asked)
+    def _margins(self, question: str, asked: frozenset[str], sentences: Sequence[Sentence]) -> Scores:
+        """By how much each sentence scores more than the least that answers; shape (sentences,)."""
+        asked_in = script_of(question)
+        scripts = np.array([sentence.script for sentence in sentences])
+        abroad = scripts != asked_in
+        probe = self.background.probe(self.embedder.embed_query(question), asked_in)
         passages = self.embedder.embed_passages([sentence.with_header for sentence in sentences])
-        likeness = (passages @ self.embedder.embed_query(question)).astype(np.float64)
-        foreign = np.array([script_of(sentence.text) != script_of(question) for sentence in sentences])
-        covered = [
-            _covered_abroad(weights, sentence) if abroad else _covered(weights, sentence)
-            for sentence, abroad in zip(sentences, foreign, strict=True)
-        ]
-        return Signals(np.array(covered), likeness, foreign)
+        near = probe.nearness((passages @ probe.vector).astype(np.float64), scripts)
+        weights = rarity([sentence.words for sentence in sentences], asked)
+        covered = np.array([_covered(weights, each, asked_in) for each in sentences])
+        margins = covered + np.where(
+            abroad,
+            NEARNESS_WEIGHT_ABROAD * (near - LEAST_ABROAD[asked_in]),
+            NEARNESS_WEIGHT * near - LEAST[asked_in],
+        )
+        return margins - NO_QUANTITY_WEIGHT * np.array(
+            [_lacks_quantity(question, each) for each in sentences]
+        )
 
 
-def read_sentences(evidence: Sequence[Evidence]) -> list[Sentence]:
-    """What may be quoted, in order: no heading, table header or code; nothing twice; a bounded number."""
+def read_sentences(evidence: Sequence[Evidence], asked: frozenset[str]) -> list[Sentence]:
+    """What may be quoted for a question of these words, in order; nothing twice; a bounded number.
+
+    No title, question, table header or code, nothing that only restates the question or is no sentence by its
+    length.
+    """
     different: dict[str, Sentence] = {}
     for sentence in chain.from_iterable(map(_sentences, evidence)):
-        different.setdefault("".join(sentence.text.split()), sentence)
+        if sentence.words - asked and not too_long(sentence.with_header):
+            different.setdefault("".join(sentence.text.split()), sentence)
     return list(islice(different.values(), MOST_SENTENCES_READ))
 
 
@@ -196,10 +206,31 @@ def _sentences(evidence: Evidence) -> Iterator[Sentence]:
         rows = list(run)
         if is_table and not header and len(rows) > 1:
             header, *rows = rows
-        for text in rows:
-            if not NOT_PROSE.match(text):
-                yield Sentence(evidence, text, content_words(text), header if is_table else "")
+        yield from _rows(evidence, header, rows) if is_table else _prose(evidence, rows)
         header = ""
+
+
+def _rows(evidence: Evidence, header: str, texts: Iterable[str]) -> Iterator[Sentence]:
+    for text in texts:
+        yield Sentence(evidence, text, content_words(text), header)
+
+
+def _prose(evidence: Evidence, texts: Iterable[str]) -> Iterator[Sentence]:
+    """A question in the text is no statement; what follows it is read, and quoted, as its answer."""
+    question = ""
+    for text in texts:
+        if ENDS_AS_QUESTION.search(text):
+            question = text
+        elif not NOT_PROSE.match(text) and not _is_title(text):
+            yield Sentence(evidence, text, content_words(text), question)
+            question = ""
+
+
+def _is_title(text: str) -> bool:
+    """A short line that says nothing of anything: no stop, no list item, no number, no "name: value"."""
+    if ENDS_AS_STATEMENT.search(text) or ITEM.match(text) or ":" in text or "：" in text or find_facts(text):
+        return False
+    return len(text.split()) <= LONGEST_TITLE and len(text) <= 10 * LONGEST_TITLE
 
 
 def _is_row(text: str) -> bool:
@@ -210,22 +241,43 @@ def _is_item_of(sentence: Sentence, evidence: Evidence) -> bool:
     return sentence.evidence is evidence and sentence.is_item
 
 
-def _covered(weights: Mapping[str, float], sentence: Sentence) -> float:
+def _covered(weights: Mapping[str, float], sentence: Sentence, asked_in: int) -> float:
+    """The share of the question's words, 0 to 1, in the sentence; those around it count in part.
+
+    In another script only those are met that are written alike: identifiers and numbers.
+    """
+    if sentence.script != asked_in:
+        alike = {word: weight for word, weight in weights.items() if NAMES_A_THING.match(word)}
+        return FOREIGN_WEIGHT * coverage(alike, sentence.words)
     stored = sentence.evidence.stored
     around = content_words(f"{stored.title}\n{stored.chunk.section}\n{sentence.header}")
     own = coverage(weights, sentence.words)
-    return own + AROUND_WEIGHT * (coverage(weights, sentence.words | around) - own)
+    in_full = own + AROUND_WEIGHT * (coverage(weights, sentence.words | around) - own)
+    abbreviated = frozenset(word for word in weights if _stands_abbreviated(word, sentence))
+    return in_full + ABBREVIATED_WEIGHT * coverage(weights, abbreviated)
 
 
-def _covered_abroad(weights: Mapping[str, float], sentence: Sentence) -> float:
-    """Of the words that are written alike in another script: identifiers and numbers."""
-    alike = {word: weight for word, weight in weights.items() if not word.isalpha()}
-    return FOREIGN_WEIGHT * coverage(alike, sentence.words)
+def _stands_abbreviated(word: str, sentence: Sentence) -> bool:
+    if len(word) < 2 or script_of(word) != HAN or word in sentence.words:
+        return False
+    return re.search(".?".join(map(re.escape, word)), sentence.text) is not None
 
 
-def _answers(question: str, sentence: Sentence) -> float:
-    """1 if a number or date is asked for and the sentence holds one that the question does not give."""
-    if not ASKS_FOR_FACT.search(question):
-        return 0.0
+def _likes(question: str, sentence: Sentence) -> float:
+    """What puts one answering sentence before another: the kind of answer, the passage, the language."""
+    answers = bool(ASKS_FOR_FACT.search(question)) and bool(_told(question, sentence))
+    rank = int(sentence.evidence.marker.removeprefix("C")) - 1
+    abroad = sentence.script != script_of(question)
+    return ANSWER_WEIGHT * answers - RANK_WEIGHT * rank - ABROAD_WEIGHT * abroad
+
+
+def _lacks_quantity(question: str, sentence: Sentence) -> bool:
+    if not ASKS_FOR_QUANTITY.search(question):
+        return False
+    return not any(isinstance(fact.value, Number) for fact in _told(question, sentence))
+
+
+def _told(question: str, sentence: Sentence) -> list[Fact]:
+    """The numbers and dates of the sentence that the question does not give."""
     given = {fact.value for fact in find_facts(question)}
-    return float(any(fact.value not in given and not fact.incidental for fact in find_facts(sentence.text)))
+    return [each for each in find_facts(sentence.text) if each.value not in given and not each.incidental]

@@ -11,9 +11,10 @@ import numpy as np
 from ingest.corpus.collections import get_collection, list_collections
 from ingest.corpus.database import Session
 from ingest.corpus.index import CollectionIndex
-from ingest.corpus.types import FloatVector, Hit, Principal, Scores
+from ingest.corpus.script import script_of
+from ingest.corpus.types import Hit, Principal
 from service.fuse import fuse
-from service.level import script_lift
+from service.nearness import Probe
 from service.parts import Parts
 from service.types import Fused, QuerySignals, Question
 
@@ -27,16 +28,16 @@ def retrieve(question: Question, principal: Principal, parts: Parts) -> tuple[Fu
         collection_ids = _collections(session, principal, question.collections)
         indexes = parts.corpus.fresh(session, principal.tenant_id, collection_ids)
     vector = parts.embedder.embed_query(question.text)
-    fused = search_indexes(indexes, principal, question.text, vector, parts.settings.search_depth)
+    probe = parts.background.probe(vector, script_of(question.text))
+    fused = search_indexes(indexes, principal, question.text, probe, parts.settings.search_depth)
     return fused, ", ".join(f"{index.collection_id}={index.number}" for index in indexes)
 
 
 def search_indexes(
-    indexes: Sequence[CollectionIndex], principal: Principal, text: str, vector: FloatVector, depth: int
+    indexes: Sequence[CollectionIndex], principal: Principal, text: str, probe: Probe, depth: int
 ) -> Fused:
     """The best `depth` of each search in each collection, fused; every candidate is scored by both."""
-    lift = script_lift(indexes, vector)
-    found = [_search(index, principal, text, vector, lift, depth) for index in indexes]
+    found = [_search(index, principal, text, probe, depth) for index in indexes]
     words = list(chain.from_iterable(each.words for each in found))
     meaning = list(chain.from_iterable(each.meaning for each in found))
     return fuse(words, meaning, QuerySignals(max((each.coverage for each in found), default=0.0)))
@@ -51,20 +52,17 @@ class Found:
     coverage: float  # of the best passage by words, 0 where there is none
 
 
-def _search(
-    index: CollectionIndex, principal: Principal, text: str, vector: FloatVector, lift: Scores, depth: int
-) -> Found:
+def _search(index: CollectionIndex, principal: Principal, text: str, probe: Probe, depth: int) -> Found:
     permitted = index.permitted_rows(principal)
     by_words = index.search_words(text, depth, permitted)
-    by_meaning = index.search_meaning(vector, depth, permitted, lift)
+    by_meaning = index.search_meaning(probe.vector, depth, permitted, -probe.common)
     chunk_ids = list(dict.fromkeys(hit.chunk_id for hit in chain(by_words, by_meaning)))
     words = index.score_words(text, chunk_ids)
     held = np.flatnonzero(~np.isnan(words))
-    lifts = lift[index.scripts_of(chunk_ids)]
-    levelled = index.score_meaning(vector, chunk_ids) + lifts
+    nearness = probe.nearness(index.score_meaning(probe.vector, chunk_ids), index.scripts_of(chunk_ids))
     return Found(
         words=[Hit(chunk_ids[place], float(words[place])) for place in held],
-        meaning=[Hit(*one) for one in zip(chunk_ids, levelled.tolist(), lifts.tolist(), strict=True)],
+        meaning=[Hit(*one) for one in zip(chunk_ids, nearness.tolist(), strict=True)],
         coverage=float(index.coverage(text, [by_words[0].chunk_id])[0]) if by_words else 0.0,
     )
 

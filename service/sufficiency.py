@@ -8,14 +8,15 @@ from service.overlap import content_words, coverage
 from service.pack import passage_text
 from service.types import Evidence, Fused, Packed, Question, RefusalCode
 
-# Set on the half of xquad and cmrc2018 whose query id has an even first byte of sha256, for the default
-# embedder, so that at most one answerable question in twenty is refused. Strength is the share of the
-# question's words in a passage + 4 × the inner product of the two,
-# which this embedder makes larger between Chinese texts.
-LEAST_STRENGTH = {OTHER: 3.8, HAN: 3.9}
-LIKENESS_WEIGHT = 4.0
+# Thresholds are those of the default embedder, multilingual-e5-small, by the question's script. A passage
+# may answer from a strength of `LEAST_STRENGTH` on: the share of the question's words that it holds and
+# its nearness together; in another script, where words cannot be met, from a nearness of `LEAST_ABROAD`
+# on. Set on the half of xquad whose query id has an even first byte of sha256, so that 2 % of its
+# answerable questions are refused, 15 % of the Chinese ones that have English passages only.
+NEARNESS_WEIGHT = 4.0
+LEAST_STRENGTH = {OTHER: 1.0, HAN: 0.58}
+LEAST_ABROAD = {OTHER: 0.085, HAN: 0.05}
 ENOUGH_WORDS = 0.7  # share of the question's words that is enough, whatever the embedder thinks
-LEAST_MEANING_ACROSS_SCRIPTS = 0.755  # words cannot tell there
 YEARS = range(1900, 2100)
 
 
@@ -35,13 +36,12 @@ def find_insufficiency(question: Question, fused: Fused, packed: Packed) -> Refu
 
 
 def _may_answer(question: str, evidence: Evidence) -> bool:
-    text = _titled(evidence)
-    meaning = evidence.ranked.candidate.likeness
+    text, asked_in = _titled(evidence), script_of(question)
+    nearness = evidence.ranked.candidate.meaning
     covered = coverage(dict.fromkeys(content_words(question), 1.0), content_words(text))
-    asked_in = script_of(question)
-    if covered >= ENOUGH_WORDS or covered + LIKENESS_WEIGHT * meaning >= LEAST_STRENGTH[asked_in]:
+    if covered >= ENOUGH_WORDS or covered + NEARNESS_WEIGHT * nearness >= LEAST_STRENGTH[asked_in]:
         return True
-    return script_of(text) != asked_in and meaning >= LEAST_MEANING_ACROSS_SCRIPTS
+    return script_of(text) != asked_in and nearness >= LEAST_ABROAD[asked_in]
 
 
 def _states_what_is_named(question: str, packed: Packed) -> bool:

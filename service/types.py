@@ -49,8 +49,7 @@ class Candidate:
 
     chunk_id: int
     score: float  # fused; higher is better
-    meaning: float  # inner product with the question, levelled between scripts
-    likeness: float  # the inner product itself
+    meaning: float  # nearness to the question, see service/nearness.py
     words: float | None  # BM25; None: it holds no word of the question and gets no credit for words
     words_rank: int | None  # from 1, among the rows that hold a query word; None: not in that ranking
     meaning_rank: int | None

@@ -22,6 +22,7 @@ from ingest.read.child import parse
 from service.app import create_app
 from service.bootstrap import config_hash
 from service.judge import LexicalSemanticJudge
+from service.nearness import open_background
 from service.parts import Parts
 from service.quoting import QuotingGenerator
 from service.rerank import FusedOrder
@@ -126,13 +127,15 @@ def make_parts(database: Database, home: Path) -> Parts:
     corpus_settings = CorpusSettings(home=home, max_upload_bytes=200_000)
     settings = ServiceSettings(corpus=corpus_settings, key_secret=KEY_SECRET, max_body_bytes=20_000)
     embedder = HashEmbedder()
+    background = open_background(embedder)
     return Parts(
         settings=settings,
         database=database,
         corpus=Corpus(database, embedder.fingerprint, home / "snapshots"),
         embedder=embedder,
+        background=background,
         reranker=FusedOrder(),
-        generator=QuotingGenerator(embedder),
+        generator=QuotingGenerator(embedder, background),
         judge=LexicalSemanticJudge(embedder),
         config_hash=config_hash(settings),
         code_version="test",

@@ -28,7 +28,6 @@ from ingest.corpus.segments import Segment, first_rows, make_segments, settle, w
 from ingest.corpus.types import (
     AccessList,
     EmbedderFingerprint,
-    FloatMatrix,
     FloatVector,
     Hit,
     Principal,
@@ -59,8 +58,6 @@ class CollectionIndex:
     class_of: Numbers  # (rows,) place in `classes`
     by_chunk: Numbers  # living rows in the order of their chunk ids
     scripts: Numbers  # (rows,) see `script_of`
-    script_rows: Numbers  # (scripts,) living rows of each script
-    script_sums: FloatMatrix  # (scripts, D) the sum of their vectors
 
     def permitted_rows(self, principal: Principal) -> RowMask:
         """The living rows that `principal` may read. Asks the policy once a distinct list, not once a row."""
@@ -89,7 +86,7 @@ class CollectionIndex:
 
         masks = [permitted & (self.scripts == one) for one in range(SCRIPTS)] if lift.any() else [permitted]
         placed = list(zip(self.segments, first_rows(self.segments), strict=True))
-        parts = list(SCANNERS.map(search, [(*one, mask) for one in placed for mask in masks]))
+        parts = list(SCANNERS.map(search, [(*one, mask) for one in placed for mask in masks if mask.any()]))
         if not parts:
             return []
         rows, scores = (np.concatenate(one) for one in zip(*parts, strict=True))
@@ -208,20 +205,7 @@ def assemble(
         np.concatenate([np.empty(0, dtype=np.int32), *class_of]),
         living[np.argsort(chunk_ids[living], kind="stable")],
         np.concatenate([np.empty(0, dtype=np.int32), *(segment.scripts for segment in segments)]),
-        *_script_sums(segments, fingerprint),
     )
-
-
-def _script_sums(
-    segments: Sequence[Segment], fingerprint: EmbedderFingerprint | None
-) -> tuple[Numbers, FloatMatrix]:
-    rows = np.zeros(SCRIPTS, dtype=np.int32)
-    sums = np.zeros((SCRIPTS, fingerprint.dimension if fingerprint else 0), dtype=np.float32)
-    for segment in segments:
-        of_script = np.stack([(segment.scripts == one) & segment.alive for one in range(SCRIPTS)])
-        rows += np.count_nonzero(of_script, axis=1).astype(np.int32)
-        sums += of_script.astype(np.float32) @ segment.vectors.vectors
-    return rows, sums
 
 
 def _state(session: Session, tenant_id: str, collection_id: str) -> tuple[int, EmbedderFingerprint | None]:

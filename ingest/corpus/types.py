@@ -145,7 +145,6 @@ class Hit:
 
     chunk_id: int
     score: float  # higher is better; comparable only within one search
-    lift: float = 0.0  # the part of the score that levelling between scripts has added
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,9 @@ from typing import get_args
 import pytest
 from anyio import create_task_group, to_thread, wait_all_tasks_blocked
 
+from ingest.corpus.seams import Embedder
 from service.cite import parse_draft
+from service.nearness import open_background
 from service.quoting import QuotingGenerator
 from service.seams import Generator
 from service.types import DraftStatement, Evidence, FinishReason, Generated, GenerationTask, Question
@@ -31,14 +33,18 @@ class Subject:
     is_idle: Callable[[], bool]  # nothing is at work for a draft any more: no thread, no request
 
 
+def make_quoting(embedder: Embedder) -> QuotingGenerator:
+    return QuotingGenerator(embedder, open_background(embedder))
+
+
 @asynccontextmanager
 async def quoting_by_hash() -> AsyncIterator[Subject]:
-    yield Subject(QuotingGenerator(HashEmbedder()), no_thread_works)
+    yield Subject(make_quoting(HashEmbedder()), no_thread_works)
 
 
 @asynccontextmanager
 async def quoting() -> AsyncIterator[Subject]:
-    yield Subject(QuotingGenerator(real_embedder()), no_thread_works)
+    yield Subject(make_quoting(real_embedder()), no_thread_works)
 
 
 @asynccontextmanager
@@ -177,7 +183,7 @@ async def test_drafts_at_the_same_time_each_keep_to_their_evidence(subject: Subj
 async def test_quoting_says_the_same_each_time_in_words_of_the_evidence(
     make: Callable[[], HashEmbedder], of: GenerationTask
 ) -> None:
-    generator = QuotingGenerator(make())
+    generator = make_quoting(make())
     first = [each async for each in generator.draft(of)]
     assert [each async for each in generator.draft(of)] == first
     texts = {one.marker: one.stored.chunk.text for one in of.evidence}

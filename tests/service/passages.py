@@ -22,7 +22,7 @@ def ranked(
     stored = StoredChunk(
         chunk_id, "tenant", "collection", document_id, 1, title, f"{document_id}.md", "en", chunk
     )
-    return RankedChunk(stored, Candidate(chunk_id, score, score, score, None, None, 1), score)
+    return RankedChunk(stored, Candidate(chunk_id, score, score, None, None, 1), score)
 
 
 def evidence(*texts: str, start: int = 0, context: str = "", title: str = "") -> tuple[Evidence, ...]:

@@ -3,21 +3,27 @@ import pytest
 from service.check import check_statement
 from service.cite import parse_draft, render
 from service.judge import LexicalSemanticJudge
+from service.nearness import open_background
 from service.quoting import QuotingGenerator
 from service.types import DraftStatement, Evidence, Generated, GenerationTask, Question
 from tests.fakes import HashEmbedder
 from tests.service.passages import evidence
 
 
+def quoting() -> QuotingGenerator:
+    embedder = HashEmbedder()
+    return QuotingGenerator(embedder, open_background(embedder))
+
+
 def quote(question: str, *passages: Evidence) -> list[tuple[str, tuple[str, ...]]]:
-    drafted = QuotingGenerator(HashEmbedder()).quote(question, passages)
+    drafted = quoting().quote(question, passages)
     return [(each.text, each.citations) for each in drafted]
 
 
 def answer(question: str, *passages: Evidence) -> str:
     """What a reader would see."""
     judge = LexicalSemanticJudge(HashEmbedder())
-    drafted = QuotingGenerator(HashEmbedder()).quote(question, passages)
+    drafted = quoting().quote(question, passages)
     checked = [
         check_statement(each, passages, {each.stored.id for each in passages}, judge) for each in drafted
     ]
@@ -149,5 +155,5 @@ async def test_drafting_ends_with_one_generated() -> None:
     task = GenerationTask(
         Question("What is the wifi called?", "en"), evidence("The wifi is called Heron."), 100
     )
-    events = [event async for event in QuotingGenerator(HashEmbedder()).draft(task)]
+    events = [event async for event in quoting().draft(task)]
     assert events == [DraftStatement("The wifi is called Heron.", ("C1",)), Generated("stop", 0, 0)]

@@ -1,0 +1,84 @@
+"""Nearness: what unrelated texts have in common is taken off, whatever the script."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from ingest.corpus.script import HAN, OTHER, SCRIPTS, script_of
+from service.nearness import Background, open_background
+from tests.contracts.real_models import real_embedder
+from tests.fakes import HashEmbedder
+
+# Three axes: what all texts share, what texts of one script share, and what they are about.
+MEANS = np.array([[0.8, 0.0, 0.0], [0.8, 0.4, 0.0]], dtype=np.float32)  # OTHER, HAN
+BACKGROUND = Background(MEANS)
+
+
+def near(question: list[float], asked_in: int, text: list[float], script: int) -> float:
+    probe = BACKGROUND.probe(np.array(question, dtype=np.float32), asked_in)
+    product = np.array(text, dtype=np.float64) @ probe.vector
+    return float(probe.nearness(np.array([product]), np.array([script]))[0])
+
+
+def test_texts_that_share_only_the_common_are_not_near():
+    assert near([0.8, 0.0, 0.6], OTHER, [0.8, 0.0, 0.0], OTHER) == pytest.approx(0.0, abs=1e-6)
+    assert near([0.8, 0.4, 0.4], HAN, [0.8, 0.4, 0.0], HAN) == pytest.approx(0.0, abs=1e-6)
+
+
+def test_texts_about_the_same_are_near():
+    assert near([0.8, 0.0, 0.6], OTHER, [0.8, 0.0, 0.6], OTHER) == pytest.approx(2 * 0.36)
+
+
+def test_text_in_the_question_s_script_is_not_nearer_for_that():
+    abroad = near([0.8, 0.4, 0.4], HAN, [0.8, 0.0, 0.4], OTHER)
+    at_home = near([0.8, 0.4, 0.4], HAN, [0.8, 0.4, 0.0], HAN)
+    assert abroad > at_home
+    product = np.array([0.8, 0.4, 0.4]) @ np.array([[0.8, 0.0, 0.4], [0.8, 0.4, 0.0]]).T
+    assert product[0] <= product[1] + 1e-9  # what the inner product alone says
+
+
+def test_text_that_is_near_to_everything_is_less_near():
+    """Both have the same inner product with the question."""
+    hub, plain = [1.0, 0.0, 0.1], [0.8, 0.0, 0.1 + 0.2 * 0.8 / 0.6]
+    assert np.dot([0.8, 0, 0.6], hub) == pytest.approx(np.dot([0.8, 0, 0.6], plain))
+    assert near([0.8, 0.0, 0.6], OTHER, hub, OTHER) < near([0.8, 0.0, 0.6], OTHER, plain, OTHER)
+
+
+def test_background_is_the_mean_of_as_many_sentences_in_each_script():
+    background = open_background(HashEmbedder())
+    assert background.means.shape == (SCRIPTS, 64)
+    assert not np.allclose(background.means[OTHER], background.means[HAN])
+
+
+ANSWERS = [
+    ("How long is the warranty?", "The warranty is two years.", "The canteen opens at noon."),
+    ("保修期多长？", "保修期为两年。", "食堂中午开门。"),
+    ("保修期多长？", "The warranty is two years.", "食堂中午开门。"),
+    ("How long is the warranty?", "保修期为两年。", "The canteen opens at noon."),
+]
+
+
+@pytest.mark.parametrize(("question", "answer", "other"), ANSWERS)
+def test_answer_is_nearer_than_another_text_whatever_the_languages(question: str, answer: str, other: str):
+    embedder = real_embedder()
+    probe = open_background(embedder).probe(embedder.embed_query(question), script_of(question))
+    products = embedder.embed_passages([answer, other]).astype(np.float64) @ probe.vector
+    nearness = probe.nearness(products, np.array([script_of(answer), script_of(other)]))
+    assert nearness[0] > nearness[1] + 0.05
+
+
+@pytest.mark.parametrize(
+    ("text", "script"),
+    [
+        ("The return window is 30 days.", OTHER),
+        ("退货期限为30天。", HAN),
+        ("退貨期限為30天。", HAN),
+        ("BW-40 水表支持 LoRaWAN 通信", HAN),
+        ("The character 表 means meter, table or watch.", OTHER),
+        ("12 345", OTHER),
+        ("", OTHER),
+    ],
+)
+def test_a_text_has_the_script_that_it_is_mostly_written_in(text: str, script: int):
+    assert script_of(text) == script
