@@ -6,7 +6,7 @@ from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
-from service.types import DraftStatement, Generated, GenerationTask, RankedChunk
+from service.types import DraftStatement, Generated, GenerationTask, Message, RankedChunk
 
 
 class Reranker(Protocol):
@@ -29,6 +29,19 @@ class Generator(Protocol):
     def version(self) -> str: ...
 
     def draft(self, task: GenerationTask) -> AsyncGenerator[DraftStatement | Generated, None]: ...
+
+
+class ChatTokenizer(Protocol):
+    """The target model's own tokenizer and chat template: what it counts is what the engine will count."""
+
+    @property
+    def version(self) -> str: ...
+
+    def count(self, text: str) -> int:
+        """Tokens of a text that stands within a message: what looks like a special token in it is text."""
+
+    def ids(self, messages: Sequence[Message]) -> Sequence[int]:
+        """The final sequence: the chat template around the messages, with the head of the answer to come."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -110,12 +110,49 @@ class Packed:
 
 
 @dataclass(frozen=True, slots=True)
+class Message:
+    """One turn of what a language model is given."""
+
+    role: Literal["system", "user", "assistant"]
+    content: str
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """What a language model is given for one question."""
+
+    messages: tuple[Message, ...]
+    version: str  # of the template that made it, with the hash of its text
+    tokens: int  # of the final sequence that the target's chat template makes of it, exactly
+
+
+@dataclass(frozen=True, slots=True)
+class GenerationPolicy:
+    """How a language model is sampled. Every value is sent, so that no default of an engine counts."""
+
+    version: str
+    max_new_tokens: int
+    temperature: float = 0.0
+    top_p: float = 1.0
+    top_k: int = 0  # 0: all
+    min_p: float = 0.0
+    repetition_penalty: float = 1.0
+    presence_penalty: float = 0.0
+    frequency_penalty: float = 0.0
+    seed: int = 0
+    stop: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class GenerationTask:
     """All that a generator is given."""
 
     question: Question
     evidence: tuple[Evidence, ...]
     max_output_tokens: int
+    prompt: Prompt | None = None  # None: for a generator that is given none, as the quoting one
+    policy: GenerationPolicy | None = None
+    tenant_salt: str = ""  # keeps the engine's prefix cache of tenants apart; never the tenant's name
 
 
 @dataclass(frozen=True, slots=True)
