@@ -88,7 +88,7 @@ def parse_draft(text: str) -> tuple[DraftStatement, ...]:
 
 
 def render(statements: Sequence[DraftStatement | Statement], include_citations: bool = True) -> str:
-    """The answer's text: a marker stands before the full stop; a statement without one has a line of its own.
+    """The answer's text: a marker stands before the full stop; a statement without one has a paragraph of its own.
 
     What looks like a citation within a statement's text is shown as ‹C9›: only we write markers.
     """
@@ -172,8 +172,10 @@ def _with_citations(statement: DraftStatement | Statement, include_citations: bo
 
 
 def _separator(before: str, after: str) -> str:
-    if not STOPS.search(before) or STANDS_ON_ITS_OWN_LINE.match(after) or " | " in after:
+    if STANDS_ON_ITS_OWN_LINE.match(after) or " | " in after:
         return "\n"
+    if not STOPS.search(before):
+        return "\n\n"  # a single line end could be the wrapping of a long line
     return "" if _is_wide(before[-1]) and _is_wide(after[:1]) else " "
 
 

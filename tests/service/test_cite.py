@@ -1,7 +1,7 @@
 from time import process_time
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from service.cite import parse_draft, render, without_forged_markers
@@ -287,6 +287,7 @@ STATEMENTS = st.lists(
 )
 
 
+@example([DraftStatement(one, ()) for one in [*["Sky is blue."] * 6, "No stop here", "Sky is blue."]])
 @given(STATEMENTS)
 def test_what_was_rendered_is_read_back(statements: list[DraftStatement]) -> None:
     assert list(parse_draft(render(statements))) == statements
