@@ -88,7 +88,7 @@ def parse_draft(text: str) -> tuple[DraftStatement, ...]:
 
 
 def render(statements: Sequence[DraftStatement | Statement], include_citations: bool = True) -> str:
-    """The answer's text: a marker stands before the full stop; a statement without one has a paragraph of its own.
+    """The answer's text: a marker stands before the full stop; a statement without one is a paragraph.
 
     What looks like a citation within a statement's text is shown as ‹C9›: only we write markers.
     """

@@ -25,6 +25,7 @@ from ingest.corpus.database import Database, Session, open_database
 from ingest.corpus.index import CollectionIndex
 from ingest.corpus.lookup import look_up
 from ingest.corpus.people import create_group, create_tenant
+from ingest.corpus.script import OTHER, SCRIPTS
 from ingest.corpus.snapshot import Corpus
 from ingest.corpus.types import (
     AccessList,
@@ -37,6 +38,7 @@ from ingest.corpus.types import (
     Principal,
 )
 from service.migrate import migrate
+from service.nearness import Background, Probe
 from service.pack import pack
 from service.retrieve import search_indexes
 from service.types import RankedChunk
@@ -61,7 +63,7 @@ T = TypeVar("T")
 @dataclass(frozen=True, slots=True)
 class Asked:
     text: str
-    vector: FloatVector
+    probe: Probe
 
 
 def main(sizes: tuple[int, ...] = SIZES) -> None:
@@ -99,14 +101,16 @@ def ask(
     with database.reading() as session:
         times["fresh"], indexes = timed(lambda: corpus.fresh(session, "bench", ["docs"]))
     times["retrieve"], fused = timed(
-        lambda: search_indexes(indexes, reader, question.text, question.vector, DEPTH)
+        lambda: search_indexes(indexes, reader, question.text, question.probe, DEPTH)
     )
     times["look up"], ranked = timed(lambda: read(database, reader, fused.candidates))
     times["pack"], _ = timed(lambda: pack(ranked, BUDGET_TOKENS, WordTokenizer().count, max_evidence=8))
     times["in all"] = sum(times.values())
     times["· permit"], permitted = timed(lambda: index.permitted_rows(reader))
     times["· words"], _ = timed(lambda: index.search_words(question.text, DEPTH, permitted))
-    times["· meaning"], _ = timed(lambda: index.search_meaning(question.vector, DEPTH, permitted))
+    times["· meaning"], _ = timed(
+        lambda: index.search_meaning(question.probe.vector, DEPTH, permitted, -question.probe.common)
+    )
     return times
 
 
@@ -187,7 +191,9 @@ def synthetic_text(chance: np.random.Generator) -> str:
 
 def question_about(chance: np.random.Generator, text: str, vector: FloatVector) -> Asked:
     words = chance.choice(text.split(), 8, replace=False)
-    return Asked(" ".join(words.tolist()), unit(vector + chance.normal(size=(1, DIMENSION)) * 0.02)[0])
+    near = unit(vector + chance.normal(size=(1, DIMENSION)) * 0.02)[0]
+    background = Background(np.full((SCRIPTS, DIMENSION), 0.01, dtype=np.float32))
+    return Asked(" ".join(words.tolist()), background.probe(near, OTHER))
 
 
 def unit(vectors: FloatMatrix) -> FloatMatrix:
