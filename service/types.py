@@ -6,8 +6,10 @@ Offsets are code points in the stored text of one document version, start includ
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from math import inf, isfinite
 from typing import Literal
 
+from ingest.corpus.errors import InvalidInput
 from ingest.corpus.types import StoredChunk
 
 Outcome = Literal["answered", "refused"]
@@ -18,7 +20,7 @@ FinishReason = Literal["stop", "length", "refused", "cancelled", "error"]
 Status = Literal["supported", "not_supported", "unknown"]
 Level = Literal["grammar", "exists", "permitted", "facts", "support"]
 AnswerLanguage = Literal["en", "zh"]
-Stage = Literal["retrieve", "look_up", "rerank", "pack", "generate", "check"]
+Stage = Literal["retrieve", "look_up", "rerank", "pack", "prompt", "generate", "check"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,19 +130,74 @@ class Prompt:
 
 @dataclass(frozen=True, slots=True)
 class GenerationPolicy:
-    """How a language model is sampled. Every value is sent, so that no default of an engine counts."""
+    """How a language model is sampled. What an engine is to be sent is `sampling()`, not the fields.
+
+    :raises InvalidInput: a value out of its range, not finite, or a boolean for a number; names the field.
+    """
 
     version: str
     max_new_tokens: int
-    temperature: float = 0.0
+    do_sample: bool = False  # False: always the likeliest token, whatever the temperature
+    temperature: float = 1.0
     top_p: float = 1.0
-    top_k: int = 0  # 0: all
+    top_k: int | None = None  # None: all
     min_p: float = 0.0
     repetition_penalty: float = 1.0
     presence_penalty: float = 0.0
     frequency_penalty: float = 0.0
-    seed: int = 0
+    seed: int | None = 0
     stop: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        _require_number("max_new_tokens", self.max_new_tokens, int, above=0)
+        _require_number("temperature", self.temperature, above=0)
+        _require_number("top_p", self.top_p, above=0, most=1)
+        _require_number("min_p", self.min_p, least=0, most=1)
+        _require_number("repetition_penalty", self.repetition_penalty, above=0)
+        _require_number("presence_penalty", self.presence_penalty, least=-2, most=2)
+        _require_number("frequency_penalty", self.frequency_penalty, least=-2, most=2)
+        if self.top_k is not None:
+            _require_number("top_k", self.top_k, int, above=0)
+        if self.seed is not None:
+            _require_number("seed", self.seed, int)
+        if not isinstance(self.do_sample, bool):
+            raise InvalidInput(
+                f"do_sample must be true or false, was: {self.do_sample!r}.", field="do_sample"
+            )
+
+    def sampling(self) -> dict[str, float | int | list[str] | None]:
+        """Every value by the name that vLLM's API has for it, so that no default of an engine counts."""
+        return {
+            "max_tokens": self.max_new_tokens,
+            "temperature": self.temperature if self.do_sample else 0.0,
+            "top_p": self.top_p,
+            "top_k": self.top_k or 0,
+            "min_p": self.min_p,
+            "repetition_penalty": self.repetition_penalty,
+            "presence_penalty": self.presence_penalty,
+            "frequency_penalty": self.frequency_penalty,
+            "seed": self.seed,
+            "stop": list(self.stop),
+        }
+
+
+def _require_number(
+    name: str,
+    value: float,
+    kind: type[float] | type[int] = float,
+    *,
+    above: float = -inf,
+    least: float = -inf,
+    most: float = inf,
+) -> None:
+    """:raises InvalidInput: unless it is finite, above < value and least <= value <= most."""
+    is_number = isinstance(value, int if kind is int else int | float) and not isinstance(value, bool)
+    if is_number and isfinite(value) and above < value and least <= value <= most:
+        return
+    bounds = [f"above {above:g}"] * (above > -inf) + [f"at least {least:g}"] * (least > -inf)
+    bounds += [f"at most {most:g}"] * (most < inf)
+    wanted = f"a {'whole ' if kind is int else ''}number {' and '.join(bounds)}".strip()
+    raise InvalidInput(f"{name} must be {wanted}, was: {value!r}.", field=name)
 
 
 @dataclass(frozen=True, slots=True)
