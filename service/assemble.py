@@ -99,12 +99,21 @@ class AnswerInProgress:
             return "refused"
         return self.generated.finish_reason if self.generated else "error"
 
+    @property
+    def made(self) -> Generated:
+        """The end of the generation, or that of none."""
+        return self.generated or Generated("stop", 0, 0)
+
     def usage(self) -> Usage:
-        made = self.generated or Generated("stop", 0, 0)
-        return Usage(made.input_tokens, made.output_tokens, self.packed.tokens)
+        return Usage(self.made.input_tokens, self.made.output_tokens, self.packed.tokens)
 
     def versions(self) -> dict[str, str]:
-        return {**self.parts.versions(), "index_generation": self.generation}
+        """With the model that made the answer, were it not the one that was asked."""
+        versions = {**self.parts.versions(), "index_generation": self.generation}
+        return {**versions, "model": self.made.version or versions["model"]}
+
+    def timings_ms(self) -> dict[str, float]:
+        return {**self.made.timings_ms, **self.clock.timings_ms()}
 
     def _make_answer(self) -> Answer:
         """With its citations even where none were asked for: what is kept must say what it rests on."""
@@ -118,17 +127,17 @@ class AnswerInProgress:
             statements=shown,
             citations=tuple(cite(shown, self.packed.evidence)),
             refusal=self.refusal,
-            generator=self.parts.generator.kind,
-            degraded=(),
+            generator=self.made.generator or self.parts.generator.kind,
+            degraded=self.made.degraded,
             usage=self.usage(),
-            timings_ms=self.clock.timings_ms(),
+            timings_ms=self.timings_ms(),
             versions=self.versions(),
             finish_reason=self.finish_reason,
         )
 
     def trace(self) -> Trace:
         missing = tuple(one.chunk_id for one in self._denied())
-        return Trace(self.fused, missing, self.ranked, self.packed, tuple(self.statements))
+        return Trace(self.fused, missing, self.ranked, self.packed, tuple(self.statements), self.made.faults)
 
     def record(self) -> AnswerRecord:
         usage = self.usage()
@@ -151,7 +160,7 @@ class AnswerInProgress:
             denied=tuple(ScoredChunk(c.chunk_id, c.score) for c in self._denied()),
             used=tuple(ScoredChunk(e.stored.id, e.ranked.score) for e in self.packed.evidence),
             left_out={str(d.chunk_id): d.reason for d in self.packed.decisions if not d.taken},
-            timings_ms=self.answer.timings_ms if self.answer else self.clock.timings_ms(),
+            timings_ms=self.answer.timings_ms if self.answer else self.timings_ms(),
             finish_reason=self.finish_reason,
             statements=tuple(self.statements),
             refusal_code=self.refusal.code if self.refusal else None,

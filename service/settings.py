@@ -43,6 +43,10 @@ class ServiceSettings:
     engine_url: str = setting("http://127.0.0.1:8001", "address of the language model's server (vLLM)")
     engine_python: Path = setting(Path(".venv-vllm/bin/python"), "interpreter of the environment with vLLM")
     engine_kv_gib: int = setting(2, "GiB of the KV cache where there is no GPU")
+    engine_connect_seconds: float = setting(2.0, "longest wait for the engine to take a connection")
+    engine_first_token_seconds: float = setting(60.0, "longest wait for the first token of an answer")
+    engine_total_seconds: float = setting(300.0, "longest time that one answer may take to be generated")
+    on_engine_failure: str = setting("quoting", "without the engine: quoting, or error")
 
     def __post_init__(self) -> None:
         for name in (
@@ -53,12 +57,16 @@ class ServiceSettings:
             "max_evidence",
             "max_body_bytes",
             "engine_kv_gib",
+            "engine_connect_seconds",
+            "engine_first_token_seconds",
+            "engine_total_seconds",
         ):
             require_positive(self, name)
         require_within(self, "port", 1, HIGHEST_PORT)
         require_within(self, "safety_margin", 0, self.context_window)
         self._require_room()
         self._require_address()
+        self._require_known_way()
         if self.key_secret:  # empty: a file's, which is long
             require_long_secret(self.key_secret.encode())
 
@@ -71,6 +79,16 @@ class ServiceSettings:
                 why="It must be http://HOST:PORT, with nothing after it.",
                 next_step="Correct or unset it.",
                 field="engine_url",
+            )
+
+    def _require_known_way(self) -> None:
+        """:raises InvalidInput: if it is neither of the two."""
+        if self.on_engine_failure not in ("quoting", "error"):
+            raise InvalidInput(
+                f"{variable('on_engine_failure')} is {self.on_engine_failure!r}.",
+                why="It must be quoting or error.",
+                next_step="Correct or unset it.",
+                field="on_engine_failure",
             )
 
     def _require_room(self) -> None:

@@ -5,6 +5,7 @@ Offsets are code points in the stored text of one document version, start includ
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from math import inf, isfinite
 from typing import Literal
@@ -225,9 +226,14 @@ class DraftStatement:
 class Generated:
     """The end of a generation."""
 
-    finish_reason: FinishReason
+    finish_reason: FinishReason  # "length": cut off, so that the last statement may be missing
     input_tokens: int
     output_tokens: int
+    timings_ms: Mapping[str, float] = field(default_factory=dict)
+    faults: tuple[str, ...] = ()  # codes of what was not as it must be, though an answer came of it
+    degraded: tuple[str, ...] = ()  # what the answer has to do without: "quoting" if it was to be a model's
+    generator: Literal["vllm", "quoting"] | None = None  # None: the one that was asked
+    version: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -318,6 +324,7 @@ class Trace:
     ranked: tuple[RankedChunk, ...] = ()
     packed: Packed | None = None
     statements: tuple[Statement, ...] = ()  # dropped ones included
+    faults: tuple[str, ...] = ()  # of the generation
 
 
 # --- events of one answer, in this order -------------------------------------------------------

@@ -11,7 +11,11 @@ CitewardError
 │   └── OverBudget          more tokens than the window holds
 ├── FingerprintMismatch     vectors of one embedder met an index or service of another
 ├── SnapshotDamaged         a stored index failed its checksum or shape
-└── Unavailable             a part is missing or down; may pass
+├── Unavailable             a part is missing or down; may pass
+└── ModelFailed             the language model gave no draft that can be used
+    ├── ModelUnavailable    its server is not there, turns the request away, or left in the middle
+    ├── ModelBadOutput      what it sent is not what it was asked for
+    └── ModelTimeout        it was too slow
 
 Each says what happened, why, and what to do next, with the values. Statuses are the business of
 `service/api/errors.py` alone.
@@ -82,3 +86,19 @@ class SnapshotDamaged(CitewardError):
 
 class Unavailable(CitewardError):
     code = "unavailable"
+
+
+class ModelFailed(CitewardError):
+    code = "model_failed"
+
+
+class ModelUnavailable(ModelFailed):
+    code = "model_unavailable"
+
+
+class ModelBadOutput(ModelFailed):
+    code = "model_bad_output"
+
+
+class ModelTimeout(ModelFailed):
+    code = "model_timeout"

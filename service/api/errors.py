@@ -21,6 +21,9 @@ from ingest.corpus.errors import (
     Conflict,
     FingerprintMismatch,
     InvalidInput,
+    ModelBadOutput,
+    ModelFailed,
+    ModelTimeout,
     NotFound,
     SnapshotDamaged,
     TooLarge,
@@ -39,6 +42,9 @@ STATUSES: dict[type[CitewardError], HTTPStatus] = {
     Unavailable: HTTPStatus.SERVICE_UNAVAILABLE,
     FingerprintMismatch: HTTPStatus.SERVICE_UNAVAILABLE,
     SnapshotDamaged: HTTPStatus.SERVICE_UNAVAILABLE,
+    ModelFailed: HTTPStatus.SERVICE_UNAVAILABLE,
+    ModelBadOutput: HTTPStatus.BAD_GATEWAY,
+    ModelTimeout: HTTPStatus.GATEWAY_TIMEOUT,
     CitewardError: HTTPStatus.INTERNAL_SERVER_ERROR,
 }
 MISSING = NotFound(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from prometheus_client import CollectorRegistry, Counter, Histogram, disable_created_metrics, generate_latest
 
 from service.types import Answer
@@ -35,6 +37,12 @@ class Metrics:
         self.answers = Counter(
             "citeward_answers", "Questions answered or refused", ["outcome", "code"], registry=self.registry
         )
+        self.engine_faults = Counter(
+            "citeward_engine_faults",
+            "Generations in which something of the language model's server was not as it must be",
+            ["code"],
+            registry=self.registry,
+        )
 
     def count_request(self, method: str, route: str, status: int, seconds: float) -> None:
         """:param route: the template, such as `/v1/documents/{document_id}`."""
@@ -46,6 +54,10 @@ class Metrics:
         self.answers.labels(answer.outcome, answer.refusal.code if answer.refusal else "none").inc()
         for stage, milliseconds in answer.timings_ms.items():
             self.stage_seconds.labels(stage).observe(milliseconds / 1000)
+
+    def count_engine_faults(self, codes: Iterable[str]) -> None:
+        for code in codes:
+            self.engine_faults.labels(code).inc()
 
     def exposition(self) -> bytes:
         """Prometheus's text format."""

@@ -9,7 +9,7 @@ from anyio import to_thread
 from fastapi import Request, Response
 
 from ingest.corpus.collections import get_collection
-from ingest.corpus.errors import InvalidInput, OverBudget
+from ingest.corpus.errors import InvalidInput, ModelFailed, OverBudget
 from ingest.corpus.types import Principal
 from service.answer import answer_question
 from service.api.door import Asker, reader_routes
@@ -37,7 +37,7 @@ routes = reader_routes("questions")
     "/v1/ask",
     summary="Ask a question",
     response_model=Answer,
-    responses={200: {"content": EVENTS}, **problems(404, 413, 422, 503)},
+    responses={200: {"content": EVENTS}, **problems(404, 413, 422, 502, 503, 504)},
 )
 async def ask(body: AskRequest, request: Request, asker: Asker, service: Serving) -> Answer | Response:
     """An answer with checked citations, or a refusal; with `Accept: text/event-stream` as it is made."""
@@ -123,12 +123,17 @@ def require_collections(parts: Parts, asker: Principal, collections: tuple[str, 
 
 
 async def counted(question: Question, asker: Principal, service: Service) -> AsyncGenerator[Event]:
-    """The events of an answer, its outcome and stages counted at the end."""
-    async with aclosing(answer_question(question, asker, service.parts)) as events:
-        async for event in events:
-            if isinstance(event, Done):
-                service.metrics.count_answer(event.answer)
-            yield event
+    """The events of an answer, its outcome, stages and faults counted at the end."""
+    try:
+        async with aclosing(answer_question(question, asker, service.parts)) as events:
+            async for event in events:
+                if isinstance(event, Done):
+                    service.metrics.count_answer(event.answer)
+                    service.metrics.count_engine_faults(event.trace.faults)
+                yield event
+    except ModelFailed as error:
+        service.metrics.count_engine_faults([error.code])
+        raise
 
 
 async def last_answer(events: AsyncGenerator[Event]) -> Answer:

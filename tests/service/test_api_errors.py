@@ -20,6 +20,10 @@ EXPECTED = {
     "FingerprintMismatch": 503,
     "SnapshotDamaged": 503,
     "Unavailable": 503,
+    "ModelFailed": 503,
+    "ModelUnavailable": 503,
+    "ModelBadOutput": 502,
+    "ModelTimeout": 504,
 }
 
 
