@@ -51,6 +51,11 @@ LOOKS_CITED = re.compile(
     rf"|(?P<unopened>(?<![A-Za-z0-9_-])[{LETTER_C}]\d{{1,9}}\s?{CLOSING})"
     rf"|(?P<other_brackets>[(（{{<‹《]\s?C\d{{1,9}}(?:\s?[,，、;；–-]\s?C?\d{{1,9}}){{0,31}}\s?[)）}}>›》])"
 )
+# The end of a text that may still become one of these.
+OPEN = re.compile(
+    rf"(?:{OPENING}{{1,2}}[^\[\]［］【】\n]{{0,400}}{CLOSING}{{0,2}}"
+    rf"|[(（{{<‹《]\s?(?:C[\dC\s,，、;；–-]{{0,400}})?)\Z"
+)
 FOREIGN = (
     "(?:id|citation|cite|source|src|doc|document|ref|reference|chunk|evidence|passage|"
     "来源|引用|文档|文献|证据|资料)"
@@ -73,7 +78,39 @@ def parse_draft(text: str) -> tuple[DraftStatement, ...]:
     states nothing.
     """
     words, cited_at = _take_out_citations(text)
+    return _statements(words, cited_at, sentence_spans(words))
+
+
+def parse_settled(text: str) -> tuple[DraftStatement, ...]:
+    """The first statements of a draft that is still being written: those that no rest of it can change.
+
+    Not the last one, which may go on or be cited after its full stop, and none that holds what may become a
+    citation or something that looks like one.
+    """
+    words, cited_at = _take_out_citations(_before_open_bracket(text))
     spans = sentence_spans(words)
+    settled = len(_before_open_bracket(words))
+    statements = _statements(words, cited_at, spans)[:-1]
+    return tuple(one for one, (_, end) in zip(statements, spans, strict=False) if end <= settled)
+
+
+def parse_statement(text: str, citations: Sequence[str]) -> DraftStatement:
+    """One statement, however many sentences it has; a citation within it counts beside those given."""
+    words, cited_at = _take_out_citations(text)
+    markers = [*citations, *(marker for _, within in cited_at for marker in within)]
+    malformed = tuple(written for _, written in _near_misses(words))
+    return DraftStatement(words.strip(), tuple(dict.fromkeys(markers)), malformed)
+
+
+def _before_open_bracket(text: str) -> str:
+    """The text before what a further sign may make a citation, or something that looks like one."""
+    found = OPEN.search(text)
+    return text[: found.start()] if found else text
+
+
+def _statements(
+    words: str, cited_at: Sequence[tuple[int, list[str]]], spans: Sequence[tuple[int, int]]
+) -> tuple[DraftStatement, ...]:
     starts = [start for start, _ in spans]
     citations: list[list[str]] = [[] for _ in spans]
     malformed: list[list[str]] = [[] for _ in spans]
