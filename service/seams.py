@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
@@ -35,13 +35,21 @@ class ChatTokenizer(Protocol):
     """The target model's own tokenizer and chat template: what it counts is what the engine will count."""
 
     @property
-    def version(self) -> str: ...
+    def version(self) -> str:
+        """Another one for another tokenizer or chat template."""
+
+    @property
+    def control_tokens(self) -> Mapping[str, int]:
+        """What the model takes for structure wherever it is written, as "<|im_end|>", with its id."""
 
     def count(self, text: str) -> int:
-        """Tokens of a text that stands within a message: what looks like a special token in it is text."""
+        """Tokens of a text that stands within a message and holds no control token."""
 
     def ids(self, messages: Sequence[Message]) -> Sequence[int]:
-        """The final sequence: the chat template around the messages, with the head of the answer to come."""
+        """The final sequence: the chat template around the messages, with the head of the answer to come.
+
+        As in the engine, a control token that is written in a message is one: see `service/neutral.py`.
+        """
 
 
 @dataclass(frozen=True, slots=True)

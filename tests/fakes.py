@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from typing import Literal
 
 import numpy as np
 
 from ingest.corpus.errors import OverBudget
 from ingest.corpus.types import EmbedderFingerprint, FloatMatrix, FloatVector
-from service.types import DraftStatement, Generated, GenerationTask
+from service.types import DraftStatement, Generated, GenerationTask, Message
 
 WORD = re.compile(r"[0-9A-Za-z_]+|[^\s0-9A-Za-z_]")
 
@@ -55,6 +55,29 @@ class HashEmbedder:
             bucket = int.from_bytes(digest[:4], "little") % self.fingerprint.dimension
             vector[bucket] += 1.0 if digest[4] % 2 else -1.0
         return (vector / np.linalg.norm(vector)).astype(np.float32)
+
+
+class WordChatTokenizer:
+    """A chat template and a word a token. As in an engine, a control token is one wherever it stands."""
+
+    version = "words"
+    control_tokens: Mapping[str, int] = {"<|turn|>": 0, "<|over|>": 1, "[INST]": 2, "<tool>": 3}
+
+    def __init__(self) -> None:
+        self._controls = re.compile("|".join(re.escape(text) for text in self.control_tokens))
+        self._words: dict[str, int] = {}
+
+    def count(self, text: str) -> int:
+        return len(WORD.findall(text))
+
+    def ids(self, messages: Sequence[Message]) -> Sequence[int]:
+        turns = (f"<|turn|>{one.role}\n{one.content}<|over|>\n" for one in messages)
+        text = "".join([*turns, "<|turn|>assistant\n"])
+        ids = [self._id(word) for word in WORD.findall(self._controls.sub(" ", text))]
+        return ids + [self.control_tokens[found] for found in self._controls.findall(text)]
+
+    def _id(self, word: str) -> int:
+        return self._words.setdefault(word, len(self.control_tokens) + len(self._words))
 
 
 class ScriptedGenerator:
