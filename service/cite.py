@@ -33,6 +33,7 @@ from ingest.sentences import sentence_spans
 from service.types import DraftStatement, Statement
 
 BRACKETS = "[]［］【】"
+BLANKS = " \t\u3000"
 OPENING, CLOSING = r"[\[［【]", r"[\]］】]"
 NUMBERED = r"C[1-9][0-9]{0,3}"
 LISTED = rf"{NUMBERED}(?: ?[,，、] ?{NUMBERED}){{0,31}}"
@@ -54,7 +55,7 @@ LOOKS_CITED = re.compile(
 # The end of a text that may still become one of these.
 OPEN = re.compile(
     rf"(?:{OPENING}{{1,2}}[^\[\]［］【】\n]{{0,400}}{CLOSING}{{0,2}}"
-    rf"|[(（{{<‹《]\s?(?:C[\dC\s,，、;；–-]{{0,400}})?)\Z"
+    rf"|{OPENING}\s?[{LETTER_C}]?\d{{0,9}}|[(（{{<‹《]\s?(?:C[\dC\s,，、;；–-]{{0,400}})?)\Z"
 )
 FOREIGN = (
     "(?:id|citation|cite|source|src|doc|document|ref|reference|chunk|evidence|passage|"
@@ -103,9 +104,12 @@ def parse_statement(text: str, citations: Sequence[str]) -> DraftStatement:
 
 
 def _before_open_bracket(text: str) -> str:
-    """The text before what a further sign may make a citation, or something that looks like one."""
+    """The text before what a further sign may make a citation, or something that looks like one.
+
+    Blanks at its end go too: a citation after them takes them away, and "- " is a list's item, "-" is none.
+    """
     found = OPEN.search(text)
-    return text[: found.start()] if found else text
+    return text[: found.start()].rstrip(BLANKS) if found else text.rstrip(BLANKS)
 
 
 def _statements(
