@@ -176,7 +176,7 @@ def test_json_cut_anywhere_says_the_same(places: list[int]) -> None:
     assert read(statements(), cut(WHOLE, places)) == BOTH
 
 
-WORDS = [
+WORDS = ['"text"', '"citations"', '"C1"', '"C4"', "\\ud83d", "\\ude00", "]}", "1", "NaN", "true"]
     '"text"',
     '"citations"',
     '"answerable"',
@@ -231,7 +231,8 @@ def test_a_sentence_that_was_cut_off_is_not_said() -> None:
 
 
 SIGNS = '[]［【】(（){}<‹›C1 .。!…\n\t-–,、;"”\u3000'
-PHRASES = [
+CITED = ["[C1]", "【C2】", "[c1]", "[see C1]", "ID:7", "summary of"]
+PHRASES = ["Foo", "bar", "e.g.", "No.", "\n\n", "1. ", "- ", "# ", "（一）"]
     "[C1]",
     "【C2】",
     "[c1]",
@@ -256,7 +257,7 @@ LINES = ["| a |", "a" * 59, "字" * 31]
 @example(["(C1,\nC", "2)"])
 @example(["[see C1. ", "More. ", "]", "]"])
 @settings(max_examples=300, deadline=None)
-@given(st.lists(st.sampled_from([*SIGNS, *PHRASES, *LINES]), max_size=25))
+@given(st.lists(st.sampled_from([*SIGNS, *CITED, *PHRASES, *LINES]), max_size=25))
 def test_prose_cut_anywhere_says_what_the_whole_says(pieces: list[str]) -> None:
     whole = "".join(pieces)
     expected = list(parse_draft(whole))
