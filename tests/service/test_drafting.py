@@ -177,18 +177,6 @@ def test_json_cut_anywhere_says_the_same(places: list[int]) -> None:
 
 
 WORDS = ['"text"', '"citations"', '"C1"', '"C4"', "\\ud83d", "\\ude00", "]}", "1", "NaN", "true"]
-    '"text"',
-    '"citations"',
-    '"answerable"',
-    '"C1"',
-    '"C4"',
-    "\\ud83d",
-    "\\ude00",
-    "]}",
-    "1",
-    "NaN",
-    "true",
-]
 SCRAPS = [*'{}[],:"\\ x', *WORDS, SKY, SEA, HEAD]
 
 
@@ -233,22 +221,6 @@ def test_a_sentence_that_was_cut_off_is_not_said() -> None:
 SIGNS = '[]［【】(（){}<‹›C1 .。!…\n\t-–,、;"”\u3000'
 CITED = ["[C1]", "【C2】", "[c1]", "[see C1]", "ID:7", "summary of"]
 PHRASES = ["Foo", "bar", "e.g.", "No.", "\n\n", "1. ", "- ", "# ", "（一）"]
-    "[C1]",
-    "【C2】",
-    "[c1]",
-    "[see C1]",
-    "Foo",
-    "bar",
-    "e.g.",
-    "No.",
-    "\n\n",
-    "1. ",
-    "- ",
-    "# ",
-    "（一）",
-    "ID:7",
-    "summary of",
-]
 LINES = ["| a |", "a" * 59, "字" * 31]
 
 
