@@ -5,6 +5,7 @@
     rerank        a better order
     pack          what fits the token budget becomes evidence C1 … Cn; every candidate gets a reason
     sufficiency   too little evidence: refuse, without generating
+    prompt        for a language model: its messages, counted in its own tokens; none for quoting
     generate      drafted statements, one by one
     check         each statement against the passages that it cites; only what passed is shown
     keep          the record of all this, before the answer is handed out
@@ -19,10 +20,9 @@ from contextlib import aclosing
 
 from ingest.corpus.types import Principal
 from service.assemble import AnswerInProgress, cite
-from service.capacity.budget import TokenBudget
 from service.check import check_statement
+from service.fit import pack_evidence, prompt_of
 from service.look_up import look_up, still_readable
-from service.pack import pack
 from service.parts import Parts
 from service.refuse import refuse
 from service.retrieve import retrieve
@@ -33,11 +33,8 @@ from service.types import (
     Event,
     EvidenceFound,
     Generated,
-    GenerationTask,
-    Packed,
     Progress,
     Question,
-    RankedChunk,
     RefusalCode,
     Refused,
     Statement,
@@ -71,10 +68,16 @@ async def stages(making: AnswerInProgress, parts: Parts) -> AsyncGenerator[Event
     making.ranked = await making.timed("rerank", parts.reranker.rerank, question.text, making.ranked)
 
     yield Progress("pack")
-    making.packed = await making.timed("pack", pack_evidence, question, making.ranked, parts)
+    making.packed = await making.timed("pack", pack_evidence, question, making.ranked, making.boundary, parts)
     yield EvidenceFound(len(making.packed.evidence))
 
     code = await making.timed("sufficiency", find_insufficiency, question, making.fused, making.packed)
+    if code is None and parts.prompting is not None:
+        yield Progress("prompt")
+        making.prompt = await making.timed(
+            "prompt", prompt_of, question, making.packed.evidence, making.boundary, parts.prompting
+        )
+
     if code is None:
         yield Progress("generate")
         async with aclosing(checked_statements(making, parts)) as passed:
@@ -87,24 +90,9 @@ async def stages(making: AnswerInProgress, parts: Parts) -> AsyncGenerator[Event
         yield Refused(making.refusal)
 
 
-def pack_evidence(question: Question, ranked: tuple[RankedChunk, ...], parts: Parts) -> Packed:
-    """As many of the best passages as the token budget, the settings and the question let in."""
-    settings, tokenizer = parts.settings, parts.embedder.tokenizer
-    budget = TokenBudget(
-        context_window=settings.context_window,
-        reserved_output=settings.reserved_output,
-        system=0,  # quoting has no prompt
-        current_input=tokenizer.count(question.text),
-        safety_margin=settings.safety_margin,
-    )
-    most = min(settings.max_evidence, question.max_citations or settings.max_evidence)
-    return pack(ranked, budget.evidence, tokenizer.count, most)
-
-
 async def checked_statements(making: AnswerInProgress, parts: Parts) -> AsyncGenerator[Statement, None]:
     """Drafted statements as they pass their checks; those that do not are kept in the trace and not shown."""
-    task = GenerationTask(making.question, making.packed.evidence, parts.settings.reserved_output)
-    async with aclosing(parts.generator.draft(task)) as drafts:
+    async with aclosing(parts.generator.draft(making.task())) as drafts:
         async for drafted in making.clock.each("generate", drafts):
             if isinstance(drafted, Generated):
                 making.generated = drafted

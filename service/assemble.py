@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from secrets import token_hex
 from typing import ParamSpec, TypeVar
 
 from anyio import CancelScope, to_thread
@@ -14,6 +15,7 @@ from ingest.corpus.ids import new_id
 from ingest.corpus.types import Principal
 from service.cite import render
 from service.clock import StageClock
+from service.fit import BOUNDARY_BYTES
 from service.history import AnswerRecord, ScoredChunk, keep_answer
 from service.parts import Parts
 from service.safety import inspect_output
@@ -25,7 +27,9 @@ from service.types import (
     FinishReason,
     Fused,
     Generated,
+    GenerationTask,
     Packed,
+    Prompt,
     Question,
     RankedChunk,
     Refusal,
@@ -53,7 +57,9 @@ class AnswerInProgress:
     generation: str = ""  # of the indexes that were searched
     fused: Fused = NOTHING_FUSED
     ranked: tuple[RankedChunk, ...] = ()
+    boundary: str = field(default_factory=lambda: token_hex(BOUNDARY_BYTES))  # of evidence in a prompt
     packed: Packed = NOTHING_PACKED
+    prompt: Prompt | None = None  # None: not got so far, or there is no language model
     generated: Generated | None = None
     statements: list[Statement] = field(default_factory=list)  # dropped ones included
     refusal: Refusal | None = None
@@ -109,8 +115,22 @@ class AnswerInProgress:
 
     def versions(self) -> dict[str, str]:
         """With the model that made the answer, were it not the one that was asked."""
-        versions = {**self.parts.versions(), "index_generation": self.generation}
+        prompting = self.parts.prompting
+        asked_with = prompting.versions(self.question.language) if prompting else {}
+        versions = {**self.parts.versions(), **asked_with, "index_generation": self.generation}
         return {**versions, "model": self.made.version or versions["model"]}
+
+    def task(self) -> GenerationTask:
+        """All that the generator is given."""
+        prompting = self.parts.prompting
+        return GenerationTask(
+            question=self.question,
+            evidence=self.packed.evidence,
+            max_output_tokens=self.parts.settings.reserved_output,
+            prompt=self.prompt,
+            policy=prompting.policy if prompting else None,
+            tenant_salt=prompting.salt(self.principal.tenant_id) if prompting else "",
+        )
 
     def timings_ms(self) -> dict[str, float]:
         return {**self.made.timings_ms, **self.clock.timings_ms()}
@@ -149,7 +169,7 @@ class AnswerInProgress:
             question=self.question.text,
             collections=self.question.collections,
             versions=self.versions(),
-            sampling={},
+            sampling=self.parts.prompting.policy.sampling() if self.parts.prompting and self.prompt else {},
             language=self.question.language,
             input_tokens=usage.input_tokens,
             output_tokens=usage.output_tokens,

@@ -5,18 +5,24 @@ from __future__ import annotations
 import hashlib
 from dataclasses import fields
 from importlib.metadata import version
+from pathlib import Path
 
 from ingest.corpus.database import Database, open_database
 from ingest.corpus.embedder import SentenceTransformerEmbedder, locate_model
 from ingest.corpus.seams import Embedder
 from ingest.corpus.snapshot import Corpus
 from ingest.pipeline import Workbench, require_fitting_chunks
+from service.adapters.chat_template import TemplateTokenizer
+from service.engine.launch import find_model
 from service.judge import LexicalSemanticJudge
 from service.migrate import require_current_schema
 from service.nearness import open_background
-from service.parts import Parts
+from service.parts import Parts, Prompting
+from service.policy import load_policy
+from service.prompt import load_templates
 from service.quoting import QuotingGenerator
 from service.rerank import FusedOrder
+from service.secret import key_secret
 from service.settings import ServiceSettings
 
 NOT_IN_ANSWERS = frozenset({"corpus", "host", "port", "key_secret", "max_body_bytes", "max_question_chars"})
@@ -51,6 +57,21 @@ def put_together(settings: ServiceSettings, database: Database, embedder: Embedd
         judge=LexicalSemanticJudge(embedder),
         config_hash=config_hash(settings),
         code_version=version("citeward"),
+        prompting=open_prompting(settings) if settings.llm else None,
+    )
+
+
+def open_prompting(settings: ServiceSettings) -> Prompting:
+    """What the language model that the settings name is asked with.
+
+    :raises Unavailable: if its tokenizer is not here. Other errors as of `find_model`.
+    """
+    model = find_model(settings.llm, settings.corpus.home)
+    return Prompting(
+        chat=TemplateTokenizer(Path(model) if Path(model).is_dir() else model),
+        templates=load_templates(),
+        policy=load_policy(settings.reserved_output),
+        key_secret=key_secret(settings),
     )
 
 

@@ -56,7 +56,7 @@ class AnswerRecord:
     collections: tuple[str, ...] | None
     # prompt, policy, model, embedder, reranker, judge, index generation, config hash, code
     versions: dict[str, str]
-    sampling: dict[str, float | int | str | None]  # effective values; empty where nothing is sampled
+    sampling: dict[str, int | float | list[str] | None]  # as sent; empty where nothing is sampled
     language: AnswerLanguage = "en"
     input_tokens: int = 0
     output_tokens: int = 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from math import isfinite
 
 from ingest.corpus.errors import InvalidInput
@@ -13,7 +14,7 @@ from service.types import Evidence, PackDecision, Packed, RankedChunk
 def pack(
     candidates: Sequence[RankedChunk],
     budget_tokens: int,
-    count_tokens: Callable[[str], int],
+    count_tokens: Callable[[StoredChunk], int],
     max_evidence: int,
 ) -> Packed:
     """Take candidates by score, ties by chunk id; one that does not fit is skipped and the next tried.
@@ -22,7 +23,7 @@ def pack(
     `taken`; `duplicate` (this very chunk is taken); `same_text` (a taken chunk says the same, in whatever
     document); `over_limit` (max_evidence reached); `over_budget`.
 
-    :param count_tokens: the target model's count of a passage as `passage_text` gives it.
+    :param count_tokens: the target model's count of a passage as it will read it.
     :raises InvalidInput: negative budget, limit below 1, score not finite, passage without tokens.
     """
     _require_limits(budget_tokens, max_evidence)
@@ -43,6 +44,19 @@ def pack(
     return Packed(tuple(evidence), decisions, budget_tokens - tokens_left)
 
 
+def without_last(packed: Packed) -> Packed:
+    """The same without its last evidence, now `over_budget`: a whole may have more tokens than its parts."""
+    *kept, last = packed.evidence
+
+    def dropped(one: PackDecision) -> bool:
+        return one.taken and one.chunk_id == last.stored.id
+
+    decisions = tuple(
+        replace(one, taken=False, reason="over_budget") if dropped(one) else one for one in packed.decisions
+    )
+    return Packed(tuple(kept), decisions, packed.tokens - last.tokens)
+
+
 def passage_text(stored: StoredChunk) -> str:
     """What a model reads of a chunk: the context that it needs (a table's header row), then the passage."""
     chunk = stored.chunk
@@ -57,8 +71,8 @@ def _order(ranked: RankedChunk) -> tuple[float, int]:
     return -ranked.score, ranked.stored.id
 
 
-def _count(stored: StoredChunk, count_tokens: Callable[[str], int]) -> int:
-    tokens = count_tokens(passage_text(stored))
+def _count(stored: StoredChunk, count_tokens: Callable[[StoredChunk], int]) -> int:
+    tokens = count_tokens(stored)
     if tokens <= 0:
         raise InvalidInput(f"Chunk {stored.id} must have at least 1 token, was: {tokens}.", field="tokens")
     return tokens

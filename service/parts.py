@@ -2,14 +2,34 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ingest.corpus.database import Database
 from ingest.corpus.seams import Embedder
 from ingest.corpus.snapshot import Corpus
 from service.nearness import Background
-from service.seams import Generator, Judge, Reranker
+from service.prompt import PromptTemplate
+from service.seams import ChatTokenizer, Generator, Judge, Reranker
+from service.secret import tenant_salt
 from service.settings import ServiceSettings
+from service.types import AnswerLanguage, GenerationPolicy
+
+
+@dataclass(frozen=True, slots=True)
+class Prompting:
+    """What a language model is asked with."""
+
+    chat: ChatTokenizer
+    templates: Mapping[AnswerLanguage, PromptTemplate]
+    policy: GenerationPolicy
+    key_secret: bytes
+
+    def salt(self, tenant_id: str) -> str:
+        return tenant_salt(self.key_secret, tenant_id)
+
+    def versions(self, language: AnswerLanguage) -> dict[str, str]:
+        return {"prompt": self.templates[language].version, "policy": self.policy.version}
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,9 +44,10 @@ class Parts:
     judge: Judge
     config_hash: str  # of every setting that can change an answer
     code_version: str
+    prompting: Prompting | None = None  # None: there is no language model
 
     def versions(self) -> dict[str, str]:
-        """What made an answer, apart from the index generation, which each question learns for itself."""
+        """What made an answer, apart from what each question decides: index generation, prompt and policy."""
         return {
             "code": self.code_version,
             "config": self.config_hash,

@@ -47,6 +47,11 @@ class TokenBudget:
         return sum(parts.values()) - self.context_window
 
     @property
+    def prompt(self) -> int:
+        """Tokens that the whole prompt may have, evidence included."""
+        return self.context_window - self.reserved_output - self.safety_margin
+
+    @property
     def evidence(self) -> int:
         """Tokens left for evidence; 0 is legal."""
         return self.context_window - self.used

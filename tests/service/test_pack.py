@@ -5,13 +5,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ingest.corpus.errors import InvalidInput
+from ingest.corpus.types import StoredChunk
 from service.pack import pack, passage_text
 from service.types import Packed, RankedChunk
 from tests.service.passages import ranked
 
 
-def count_words(text: str) -> int:
-    return len(text.split())
+def count_words(stored: StoredChunk) -> int:
+    return len(passage_text(stored).split())
 
 
 def pack_words(candidates: Sequence[RankedChunk], budget_tokens: int, max_evidence: int = 10) -> Packed:

@@ -1,0 +1,94 @@
+"""How much evidence fits the window: everything else is counted, then passages, then the whole once more.
+
+With a language model its own tokenizer counts, and what is counted last is the final sequence: the tokens of
+parts do not add up to those of the whole. Without one nothing has to fit but what is quoted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+
+from ingest.corpus.types import StoredChunk
+from service.capacity.budget import TokenBudget
+from service.neutral import inert
+from service.pack import pack, passage_text, without_last
+from service.parts import Parts, Prompting
+from service.prompt import build_prompt, passage_block
+from service.settings import ServiceSettings
+from service.types import Evidence, Packed, Prompt, Question, RankedChunk
+
+BOUNDARY_BYTES = 8  # random ones, two hex digits each
+SAMPLE_BOUNDARY = "0123456789abcdef"  # of the same length, where no real one is there yet
+
+
+def pack_evidence(question: Question, ranked: Sequence[RankedChunk], boundary: str, parts: Parts) -> Packed:
+    """As many of the best passages as the token budget, the settings and the question let in.
+
+    :raises OverBudget: as `budget_of`.
+    """
+    settings = parts.settings
+    most = min(settings.max_evidence, question.max_citations or settings.max_evidence)
+    if parts.prompting is None:
+        return pack(ranked, quoting_budget(question, parts).evidence, partial(_count_text, parts), most)
+    budget = budget_of(question, boundary, parts.prompting, settings)
+    count = partial(_count_block, question, boundary, f"C{most}", parts.prompting)
+    packed = pack(ranked, budget.evidence, count, most)
+    while prompt_of(question, packed.evidence, boundary, parts.prompting).tokens > budget.prompt:
+        packed = without_last(packed)  # ends: without any evidence it fits, or there were no budget
+    return packed
+
+
+def prompt_of(
+    question: Question, evidence: Sequence[Evidence], boundary: str, prompting: Prompting
+) -> Prompt:
+    return build_prompt(question, evidence, prompting.templates[question.language], prompting.chat, boundary)
+
+
+def budget_of(
+    question: Question, boundary: str, prompting: Prompting, settings: ServiceSettings
+) -> TokenBudget:
+    """What is taken before any evidence, measured on a prompt without any.
+
+    :raises OverBudget: if the question does not fit the window; says by how many tokens.
+    """
+    chat = prompting.chat
+    system = chat.count(prompting.templates[question.language].system_text(question))
+    asked = chat.count(inert(question.text, chat.control_tokens))
+    whole = prompt_of(question, (), boundary, prompting).tokens
+    return TokenBudget(
+        context_window=settings.context_window,
+        reserved_output=prompting.policy.max_new_tokens,
+        system=system,
+        current_input=asked,
+        template_overhead=max(whole - system - asked, 0),  # never less than the whole, all together
+        safety_margin=settings.safety_margin,
+    )
+
+
+def quoting_budget(question: Question, parts: Parts) -> TokenBudget:
+    """Quoting has no prompt: its window bounds how much is read."""
+    return TokenBudget(
+        context_window=parts.settings.context_window,
+        reserved_output=parts.settings.reserved_output,
+        system=0,
+        current_input=parts.embedder.tokenizer.count(question.text),
+        safety_margin=parts.settings.safety_margin,
+    )
+
+
+def require_fitting(question: Question, parts: Parts) -> None:
+    """:raises OverBudget: if the question leaves no room in the window; to be asked before any work."""
+    if parts.prompting is not None:
+        budget_of(question, SAMPLE_BOUNDARY, parts.prompting, parts.settings)
+
+
+def _count_text(parts: Parts, stored: StoredChunk) -> int:
+    return parts.embedder.tokenizer.count(passage_text(stored))
+
+
+def _count_block(
+    question: Question, boundary: str, marker: str, prompting: Prompting, stored: StoredChunk
+) -> int:
+    template = prompting.templates[question.language]
+    return prompting.chat.count(passage_block(stored, marker, template, prompting.chat, boundary) + "\n")
