@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
+from ingest.corpus.errors import OverBudget
 from ingest.corpus.types import StoredChunk
 from service.capacity.budget import TokenBudget
 from service.neutral import inert
@@ -79,8 +80,14 @@ def quoting_budget(question: Question, parts: Parts) -> TokenBudget:
 
 def require_fitting(question: Question, parts: Parts) -> None:
     """:raises OverBudget: if the question leaves no room in the window; to be asked before any work."""
-    if parts.prompting is not None:
+    if parts.prompting is None:
+        return
+    try:
         budget_of(question, SAMPLE_BOUNDARY, parts.prompting, parts.settings)
+    except OverBudget as error:  # in the words of who asks: the window is not his to change
+        raise OverBudget(
+            error.what, why=error.why, next_step="Ask in fewer words.", field="question"
+        ) from error
 
 
 def _count_text(parts: Parts, stored: StoredChunk) -> int:

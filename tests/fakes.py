@@ -11,6 +11,10 @@ import numpy as np
 
 from ingest.corpus.errors import OverBudget
 from ingest.corpus.types import EmbedderFingerprint, FloatMatrix, FloatVector
+from service.parts import Prompting
+from service.policy import load_policy
+from service.prompt import load_templates
+from service.seams import ChatTokenizer
 from service.types import DraftStatement, Generated, GenerationTask, Message
 
 WORD = re.compile(r"[0-9A-Za-z_]+|[^\s0-9A-Za-z_]")
@@ -80,6 +84,14 @@ class WordChatTokenizer:
         return self._words.setdefault(word, len(self.control_tokens) + len(self._words))
 
 
+def make_prompting(chat: ChatTokenizer | None = None, max_new_tokens: int = 1024) -> Prompting:
+    """The released templates and policy over a tokenizer, the fake one unless another is given."""
+    chat = chat or WordChatTokenizer()
+    return Prompting(
+        chat, load_templates(), load_policy(max_new_tokens), b"what tenants are salted with in tests"
+    )
+
+
 class ScriptedGenerator:
     """Says what it is told to, whatever it is asked; without evidence nothing.
 
@@ -92,9 +104,11 @@ class ScriptedGenerator:
     def __init__(self, *script: DraftStatement | Exception | Callable[[], Awaitable[object]]) -> None:
         self.script = script
         self.begun = self.ended = 0  # drafts
+        self.tasks: list[GenerationTask] = []
 
     async def draft(self, task: GenerationTask) -> AsyncGenerator[DraftStatement | Generated, None]:
         self.begun += 1
+        self.tasks.append(task)
         try:
             for one in self.script if task.evidence else ():
                 if isinstance(one, Exception):

@@ -19,6 +19,7 @@ from service.api.schemas import AskRequest, SearchRequest, SearchResult, check_t
 from service.api.shown import answer_shown, passage_shown
 from service.api.state import Service, Serving
 from service.api.stream import EventStream, frames, while_client_stays
+from service.fit import require_fitting
 from service.parts import Parts
 from service.search import search
 from service.types import Answer, Done, Event, Question
@@ -62,7 +63,7 @@ def find(body: SearchRequest, asker: Asker, service: Serving) -> SearchResult:
 
 def to_question(body: AskRequest, parts: Parts) -> Question:
     """:raises InvalidInput: for what the fields alone do not tell.
-    :raises OverBudget: as `checked_text`.
+    :raises OverBudget: as `checked_text`; or if it does not fit the language model's window.
     """
     settings = parts.settings
     if body.max_citations is not None and body.max_citations > settings.max_evidence:
@@ -80,7 +81,7 @@ def to_question(body: AskRequest, parts: Parts) -> Question:
             field="conversation_id",
         )
     text = checked_text(body.question, "question", parts)
-    return Question(
+    question = Question(
         text=text,
         language=language_of(text),
         collections=as_tuple(body.collections),
@@ -88,6 +89,8 @@ def to_question(body: AskRequest, parts: Parts) -> Question:
         include_citations=body.include_citations,
         output=body.output,
     )
+    require_fitting(question, parts)
+    return question
 
 
 def checked_text(text: str, field: str, parts: Parts) -> str:

@@ -16,6 +16,7 @@ from service.api.shown import answer_shown, passage_shown
 from service.cli.loaded import local_parts
 from service.cli.local import DEFAULT_TENANT, Tenant, User, principal
 from service.cli.show import Json, say, show, show_json
+from service.fit import require_fitting
 from service.parts import Parts
 from service.search import search as search_passages
 from service.secret import key_secret
@@ -42,6 +43,7 @@ def ask(
     """Answer a question, every statement cited and checked, or refuse."""
     parts = local_parts(context)
     asked, asker = prepare(parts, question, "question", tenant, user, collection)
+    require_fitting(asked, parts)
     answer = answer_shown(asyncio.run(_answer(asked, asker, parts)), asked, asker, key_secret(parts.settings))
     if as_json:
         show_json(answer)

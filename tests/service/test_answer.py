@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from dataclasses import replace
@@ -28,7 +29,7 @@ from service.types import (
     Refused,
     StatementPassed,
 )
-from tests.fakes import ScriptedGenerator
+from tests.fakes import ScriptedGenerator, make_prompting
 from tests.world import EVERYONE, found_company, keep_text, make_parts
 
 BOB = Principal("acme", "bob")
@@ -118,6 +119,58 @@ async def test_every_field_of_the_record_is_filled_for_an_answer(parts: Parts):
     assert record.refusal_code is None
     assert record.safety is not None
     assert (record.safety.links, record.safety.images) == (0, 0)
+
+
+async def test_a_language_model_is_given_a_prompt_a_policy_and_a_salt_and_the_record_says_which(parts: Parts):
+    asking = replace(scripted(parts, DraftStatement(FACT, ("C1",))), prompting=make_prompting())
+    assert asking.prompting is not None
+    assert isinstance(asking.generator, ScriptedGenerator)
+    told = await events(asking)
+    stages = [event.stage for event in told if isinstance(event, Progress)]
+    assert stages == ["retrieve", "look_up", "rerank", "pack", "prompt", "generate"]
+    (task,) = asking.generator.tasks
+    assert task.prompt is not None
+    assert task.policy is not None
+    assert FACT in task.prompt.messages[1].content
+    assert ASKED.text in task.prompt.messages[1].content
+    assert task.max_output_tokens == task.policy.max_new_tokens == asking.settings.reserved_output
+    assert task.tenant_salt == asking.prompting.salt(BOB.tenant_id)
+    record = record_of(parts)
+    assert record.versions["prompt"] == task.prompt.version == asking.prompting.templates["en"].version
+    assert record.versions["policy"] == task.policy.version
+    assert record.sampling == task.policy.sampling()
+    assert "prompt" in record.timings_ms
+    assert (*told,)[-1].answer.versions == record.versions  # type: ignore[union-attr]
+
+
+async def test_a_refusal_before_generating_needs_no_prompt_but_has_its_versions(parts: Parts):
+    asking = replace(scripted(parts, AssertionError("generated")), prompting=make_prompting())
+    told = await events(asking, Question("附近有地铁站吗？", "zh", collections=()))
+    assert "prompt" not in [event.stage for event in told if isinstance(event, Progress)]
+    record = record_of(parts)
+    assert record.versions["prompt"].startswith("answer.v1.zh@")
+    assert record.sampling == {}
+
+
+async def test_every_request_has_a_boundary_of_its_own(parts: Parts):
+    asking = replace(scripted(parts, DraftStatement(FACT, ("C1",))), prompting=make_prompting())
+    assert isinstance(asking.generator, ScriptedGenerator)
+    for _ in range(2):
+        await events(asking)
+    first, second = (task.prompt for task in asking.generator.tasks)
+    assert first is not None
+    assert second is not None
+    assert first.messages[0] == second.messages[0]
+    assert first.messages[1] != second.messages[1]
+
+
+def test_a_salt_tells_tenants_apart_and_not_their_names():
+    salts = {make_prompting().salt(tenant) for tenant in ("acme", "acme2", "globex", "")}
+    assert len(salts) == 4
+    assert all(re.fullmatch("[0-9a-f]{32}", salt) for salt in salts)
+    other = replace(make_prompting(), key_secret=b"another secret of the same length")
+    assert other.salt("acme") not in salts
+    assert make_prompting().salt("acme") in salts
 
 
 async def test_what_no_statement_supports_is_refused_and_the_drafts_are_kept_out_of_the_answer(parts: Parts):

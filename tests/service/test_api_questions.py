@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
@@ -13,9 +14,10 @@ from ingest.corpus.database import Database
 from ingest.corpus.errors import InvalidInput
 from service.api.schemas import check_text, language_of
 from service.app import create_app
+from service.parts import Parts
 from service.types import DraftStatement
-from tests.fakes import ScriptedGenerator
-from tests.world import World, canary, found_company, make_parts, running
+from tests.fakes import ScriptedGenerator, make_prompting
+from tests.world import World, canary, found_company, make_parts, running, running_world
 
 pytestmark = pytest.mark.parametrize("database", ["sqlite"], indirect=True)
 QUESTION = f"What is {canary('acme', 'handbook')}?"
@@ -93,6 +95,27 @@ def test_a_question_of_more_tokens_than_can_be_searched_for_is_413_before_any_wo
     assert f"{most + 1} tokens" in problem["detail"]
     assert f"takes {most}" in problem["why"]
     assert world.bob.get("/v1/answers").json() == []
+
+
+@pytest.mark.parametrize("accept", ["application/json", "text/event-stream"])
+def test_a_question_beyond_the_language_models_window_is_413_before_any_work(
+    database: Database, tmp_path: Path, accept: str
+) -> None:
+    def narrow(parts: Parts) -> Parts:
+        settings = replace(parts.settings, context_window=2000, reserved_output=1024)
+        return replace(parts, settings=settings, prompting=make_prompting(max_new_tokens=1024))
+
+    with running_world(database, tmp_path, narrow) as world:
+        headers = {"Accept": accept}
+        response = world.bob.send("POST", "/v1/ask", json={"question": "word " * 500}, headers=headers)
+        problem = response.json()
+        assert (response.status_code, problem["code"], problem["field"]) == (413, "over_budget", "question")
+        over = int(re.findall(r"exceeds the context by (\d+) tokens", problem["detail"])[0])
+        assert f"{2000 + over} are needed" in problem["why"]
+        assert "holds 2000" in problem["why"]
+        assert world.bob.get("/v1/answers").json() == []
+        assert world.bob.search("word " * 500) is not None  # searching asks no language model
+        assert world.bob.ask("word")["outcome"] in ("answered", "refused")
 
 
 def test_a_question_of_just_as_many_tokens_is_answered(world: World) -> None:
