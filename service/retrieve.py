@@ -55,7 +55,7 @@ class Found:
 def _search(index: CollectionIndex, principal: Principal, text: str, probe: Probe, depth: int) -> Found:
     permitted = index.permitted_rows(principal)
     by_words = index.search_words(text, depth, permitted)
-    by_meaning = index.search_meaning(probe.vector, depth, permitted, -probe.common)
+    by_meaning = index.search_meaning(probe.vector, depth, permitted, probe.common)
     chunk_ids = list(dict.fromkeys(hit.chunk_id for hit in chain(by_words, by_meaning)))
     words = index.score_words(text, chunk_ids)
     held = np.flatnonzero(~np.isnan(words))

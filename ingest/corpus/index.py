@@ -35,7 +35,7 @@ from ingest.corpus.types import (
     Scores,
 )
 
-NO_LIFT: Scores = np.zeros(SCRIPTS)
+NOTHING_COMMON: Scores = np.zeros(SCRIPTS)
 # FAISS scans without Python's lock, and one question has work for one thread a segment only.
 SCANNERS = ThreadPoolExecutor(os.cpu_count(), thread_name_prefix="scan")
 
@@ -71,20 +71,20 @@ class CollectionIndex:
         return self._hits(*self.words.search(query, k, permitted))
 
     def search_meaning(
-        self, vector: FloatVector, k: int, permitted: RowMask, lift: Scores = NO_LIFT
+        self, vector: FloatVector, k: int, permitted: RowMask, common: Scores = NOTHING_COMMON
     ) -> list[Hit]:
         """The k permitted chunks nearest to the question's vector.
 
-        :param lift: what is added to the inner products of each script, shape (scripts,).
+        :param common: what is taken off the inner products of each script, shape (scripts,).
         """
 
         def search(part: tuple[Segment, int, RowMask]) -> tuple[NDArray[np.int64], Scores]:
             segment, start, mask = part
             found, scores = segment.vectors.search(vector, k, mask[start : start + segment.rows])
             rows = start + np.array(found, dtype=np.int64)
-            return rows, scores + lift[self.scripts[rows]]
+            return rows, scores - common[self.scripts[rows]]
 
-        masks = [permitted & (self.scripts == one) for one in range(SCRIPTS)] if lift.any() else [permitted]
+        masks = [permitted & (self.scripts == one) for one in range(SCRIPTS)] if common.any() else [permitted]
         placed = list(zip(self.segments, first_rows(self.segments), strict=True))
         parts = list(SCANNERS.map(search, [(*one, mask) for one in placed for mask in masks if mask.any()]))
         if not parts:

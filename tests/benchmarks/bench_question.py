@@ -109,7 +109,7 @@ def ask(
     times["· permit"], permitted = timed(lambda: index.permitted_rows(reader))
     times["· words"], _ = timed(lambda: index.search_words(question.text, DEPTH, permitted))
     times["· meaning"], _ = timed(
-        lambda: index.search_meaning(question.probe.vector, DEPTH, permitted, -question.probe.common)
+        lambda: index.search_meaning(question.probe.vector, DEPTH, permitted, question.probe.common)
     )
     return times
 

@@ -14,6 +14,7 @@ from ingest.corpus.database import Database
 from ingest.corpus.errors import InvalidInput
 from ingest.corpus.index import refresh
 from ingest.corpus.lookup import look_up
+from ingest.corpus.script import HAN
 from ingest.corpus.snapshot import Corpus
 from ingest.corpus.store import delete_document, set_document_access
 from tests.ingest.indexing import PLACE, afresh, assert_alike, found, fresh, new_corpus, words_found
@@ -194,20 +195,23 @@ def test_chunks_can_be_scored_that_a_search_did_not_return(database: Database, c
     assert index.coverage("travel by train", everything).max() == pytest.approx(1.0)
 
 
-def test_a_lift_moves_the_passages_of_its_script_alone(database: Database, corpus: Corpus) -> None:
+def test_what_is_common_is_taken_off_the_passages_of_its_script_alone(
+    database: Database, corpus: Corpus
+) -> None:
     put(database, "a.md", "travel costs\nlunch by train\ntravel by ship")
     put(database, "b.md", "差旅费用标准\n年假天数规定")
     index, vector = fresh(corpus, database), EMBEDDER.embed_query("travel by train")
     plain = {hit.chunk_id: hit.score for hit in index.search_meaning(vector, 9, index.alive)}
-    lift = np.array([0.0, 2.0])
-    lifted = index.search_meaning(vector, 2, index.alive, lift)
-    assert {hit.chunk_id for hit in lifted} == set(index.chunk_ids[index.scripts == 1].tolist())
-    assert [hit.score for hit in lifted] == pytest.approx([plain[hit.chunk_id] + 2 for hit in lifted])
     everything = sorted(plain)
+    scripts = dict(zip(everything, index.scripts_of(everything).tolist(), strict=True))
+    found = index.search_meaning(vector, 9, index.alive, np.array([2.0, 0.5]))
+    assert {scripts[hit.chunk_id] for hit in found[:2]} == {HAN}
+    assert {hit.chunk_id: hit.score for hit in found} == pytest.approx(
+        {one: plain[one] - (0.5 if scripts[one] == HAN else 2.0) for one in everything}
+    )
     assert index.score_meaning(vector, everything).tolist() == pytest.approx(
         [plain[one] for one in everything]
     )
-    assert set(np.array(everything)[index.scripts_of(everything) == 1]) == {hit.chunk_id for hit in lifted}
 
 
 def test_a_chunk_that_is_not_here_cannot_be_scored(database: Database, corpus: Corpus) -> None:
