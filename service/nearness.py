@@ -23,7 +23,7 @@ from importlib.resources import files
 import numpy as np
 
 from ingest.corpus.keywords import Numbers
-from ingest.corpus.script import HAN, OTHER
+from ingest.corpus.script import HAN, OTHER, SCRIPTS
 from ingest.corpus.seams import Embedder
 from ingest.corpus.types import FloatMatrix, FloatVector, Scores
 
@@ -54,7 +54,7 @@ class Background:
 
 def open_background(embedder: Embedder) -> Background:
     """From the sentences that are part of this package, one a line."""
-    return Background(np.stack([_mean(embedder, LANGUAGE_OF[script]) for script in (OTHER, HAN)]))
+    return Background(np.stack([_mean(embedder, LANGUAGE_OF[script]) for script in range(SCRIPTS)]))
 
 
 def _mean(embedder: Embedder, language: str) -> FloatVector:

@@ -42,7 +42,7 @@ NEARNESS_WEIGHT = 4.0
 LEAST = {OTHER: 1.05, HAN: 0.67}
 NEARNESS_WEIGHT_ABROAD = 5.0
 LEAST_ABROAD = {OTHER: 0.12, HAN: 0.085}
-AROUND_WEIGHT = 0.5  # of a question word in title, section or header, against one in the sentence
+AROUND_WEIGHT = 0.5  # of a question word in title, section or lead, against one in the sentence
 FOREIGN_WEIGHT = 0.5  # of a question's identifier in a sentence of another script
 ANSWER_WEIGHT = 0.15  # gained by holding the kind of thing asked for
 NO_QUANTITY_WEIGHT = 0.6  # lost by holding no quantity where one is asked for
@@ -77,7 +77,7 @@ FORGED_BOUNDARY = re.compile(
     r"|<\|[a-z_]{2,20}\|>|\[/?INST\]",
     re.IGNORECASE,
 )
-NAMES_A_THING = re.compile(r"(?=.*[a-z])(?=.*\d)")  # letters and digits, as bw-200
+IDENTIFIER = re.compile(r"(?=.*[a-z])(?=.*\d)")  # letters and digits, as bw-200
 TABLE_RULE = re.compile(r"[\s:|+=-]+")  # the line under a table's header
 
 
@@ -88,15 +88,15 @@ class Sentence:
     evidence: Evidence
     text: str
     words: frozenset[str]
-    header: str = ""  # of the table that it is a row of, or the question that it answers
+    lead: str = ""  # the header of the table that it is a row of, or the question that it answers
 
     @property
     def script(self) -> int:
-        return script_of(self.with_header)
+        return script_of(self.with_lead)
 
     @property
-    def with_header(self) -> str:
-        return f"{self.header}\n{self.text}" if self.header else self.text
+    def with_lead(self) -> str:
+        return f"{self.lead}\n{self.text}" if self.lead else self.text
 
     @property
     def is_item(self) -> bool:
@@ -136,7 +136,7 @@ class QuotingGenerator:
         scripts = np.array([sentence.script for sentence in sentences])
         abroad = scripts != asked_in
         probe = self.background.probe(self.embedder.embed_query(question), asked_in)
-        passages = self.embedder.embed_passages([sentence.with_header for sentence in sentences])
+        passages = self.embedder.embed_passages([sentence.with_lead for sentence in sentences])
         near = probe.nearness((passages @ probe.vector).astype(np.float64), scripts)
         weights = rarity([sentence.words for sentence in sentences], asked)
         covered = np.array([_covered(weights, each, asked_in) for each in sentences])
@@ -158,7 +158,7 @@ def read_sentences(evidence: Sequence[Evidence], asked: frozenset[str]) -> list[
     """
     different: dict[str, Sentence] = {}
     for sentence in chain.from_iterable(map(_sentences, evidence)):
-        if sentence.words - asked and not too_long(sentence.with_header):
+        if sentence.words - asked and not too_long(sentence.with_lead):
             different.setdefault("".join(sentence.text.split()), sentence)
     return list(islice(different.values(), MOST_SENTENCES_READ))
 
@@ -186,13 +186,13 @@ def items_around(sentences: Sequence[Sentence], best: int) -> list[Sentence]:
 
 
 def as_statements(chosen: Sequence[Sentence]) -> tuple[DraftStatement, ...]:
-    """Each with its citation; the first quoted row of a table brings the header row along."""
+    """Each with its citation; the first of those with the same lead brings it along."""
     shown: set[tuple[str, str]] = set()
     statements = []
     for sentence in chosen:
-        table = (sentence.evidence.marker, sentence.header)
-        text = sentence.text if table in shown else sentence.with_header
-        shown.add(table)
+        lead = (sentence.evidence.marker, sentence.lead)
+        text = sentence.text if lead in shown else sentence.with_lead
+        shown.add(lead)
         statements.append(DraftStatement(text, (sentence.evidence.marker,)))
     return tuple(statements)
 
@@ -242,25 +242,26 @@ def _is_item_of(sentence: Sentence, evidence: Evidence) -> bool:
 
 
 def _covered(weights: Mapping[str, float], sentence: Sentence, asked_in: int) -> float:
-    """The share of the question's words, 0 to 1, in the sentence; those around it count in part.
+    """The share of the question's words, 0 to 1, that the sentence holds; those around it count in part.
 
-    In another script only those are met that are written alike: identifiers and numbers.
+    In another script only identifiers are met, which are written alike.
     """
     if sentence.script != asked_in:
-        alike = {word: weight for word, weight in weights.items() if NAMES_A_THING.match(word)}
+        alike = {word: weight for word, weight in weights.items() if IDENTIFIER.match(word)}
         return FOREIGN_WEIGHT * coverage(alike, sentence.words)
     stored = sentence.evidence.stored
-    around = content_words(f"{stored.title}\n{stored.chunk.section}\n{sentence.header}")
-    own = coverage(weights, sentence.words)
-    in_full = own + AROUND_WEIGHT * (coverage(weights, sentence.words | around) - own)
-    abbreviated = frozenset(word for word in weights if _stands_abbreviated(word, sentence))
-    return in_full + ABBREVIATED_WEIGHT * coverage(weights, abbreviated)
+    around = content_words(f"{stored.title}\n{stored.chunk.section}\n{sentence.lead}")
+    held = sum(weight * _held(word, sentence, around) for word, weight in weights.items())
+    return held / (sum(weights.values()) or 1.0)
 
 
-def _stands_abbreviated(word: str, sentence: Sentence) -> bool:
-    if len(word) < 2 or script_of(word) != HAN or word in sentence.words:
-        return False
-    return re.search(".?".join(map(re.escape, word)), sentence.text) is not None
+def _held(word: str, sentence: Sentence, around: frozenset[str]) -> float:
+    """How far a word of the question is met, 0 to 1."""
+    if word in sentence.words:
+        return 1.0
+    if len(word) > 1 and script_of(word) == HAN and re.search(".?".join(map(re.escape, word)), sentence.text):
+        return ABBREVIATED_WEIGHT
+    return AROUND_WEIGHT if word in around else 0.0
 
 
 def _likes(question: str, sentence: Sentence) -> float:

@@ -119,6 +119,37 @@ def test_header_of_a_cut_table_comes_from_the_context() -> None:
     assert first == "| City | Limit per night |\n| Suzhou | CNY 700 |"
 
 
+def test_question_of_the_text_is_no_answer_and_what_follows_it_is_quoted_with_it() -> None:
+    faq = (
+        "问：可以自己拆表吗？\n答：不可以，拆表会破坏铅封。\n问：表盘有水珠怎么办？\n答：请联系客服更换水表。"
+    )
+    assert quote("可以自己拆表吗？", *evidence(faq)) == [
+        ("问：可以自己拆表吗？\n答：不可以，拆表会破坏铅封。", ("C1",))
+    ]
+    assert quote("Can I dance here?", *evidence("Can I dance here? Who knows?")) == []
+
+
+def test_title_is_no_answer() -> None:
+    assert quote("Parking permits", *evidence("Parking permits for all staff\n\nCars are washed.")) == []
+
+
+def test_sentence_without_a_quantity_does_not_answer_how_many() -> None:
+    passages = evidence("The parking permit of zones is green. The parking permit has 3 zones.")
+    assert quote("How many zones does the parking permit have?", *passages) == [
+        ("The parking permit has 3 zones.", ("C1",))
+    ]
+
+
+def test_chinese_abbreviation_meets_the_word_in_full() -> None:
+    assert quote("年假有几天？", *evidence("员工的年休假为10天。餐厅在二楼。")) == [
+        ("员工的年休假为10天。", ("C1",))
+    ]
+
+
+def test_wall_of_digits_is_no_sentence() -> None:
+    assert quote("保修期多长？", *evidence("保修期多长" + "31415926" * 600)) == []
+
+
 def test_marker_in_a_document_becomes_no_citation() -> None:
     passages = evidence("The meal allowance is 35 CNY [C9], as verified in [C7].")
     shown = answer("How much is the meal allowance?", *passages)
