@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from secrets import token_hex
-from typing import ParamSpec, TypeVar
+from typing import Literal, ParamSpec, TypeVar
 
 from anyio import CancelScope, to_thread
 
@@ -106,6 +106,11 @@ class AnswerInProgress:
         return self.generated.finish_reason if self.generated else "error"
 
     @property
+    def generator(self) -> Literal["vllm", "quoting"]:
+        """The one that made the answer, which need not be the one that was asked."""
+        return self.made.generator or self.parts.generator.kind
+
+    @property
     def made(self) -> Generated:
         """The end of the generation, or that of none."""
         return self.generated or Generated("stop", 0, 0)
@@ -147,7 +152,7 @@ class AnswerInProgress:
             statements=shown,
             citations=tuple(cite(shown, self.packed.evidence)),
             refusal=self.refusal,
-            generator=self.made.generator or self.parts.generator.kind,
+            generator=self.generator,
             degraded=self.made.degraded,
             usage=self.usage(),
             timings_ms=self.timings_ms(),
@@ -169,7 +174,7 @@ class AnswerInProgress:
             question=self.question.text,
             collections=self.question.collections,
             versions=self.versions(),
-            sampling=self.parts.prompting.policy.sampling() if self.parts.prompting and self.prompt else {},
+            sampling=self._sampling(),
             language=self.question.language,
             input_tokens=usage.input_tokens,
             output_tokens=usage.output_tokens,
@@ -186,6 +191,12 @@ class AnswerInProgress:
             refusal_code=self.refusal.code if self.refusal else None,
             safety=inspect_output(self.answer.answer) if self.answer else None,
         )
+
+    def _sampling(self) -> dict[str, int | float | list[str] | None]:
+        """The values as they were sent; none where nothing was, or quoting took over."""
+        prompting = self.parts.prompting
+        sent = prompting is not None and self.prompt is not None and self.generator == "vllm"
+        return prompting.policy.sampling() if prompting and sent else {}
 
     def _denied(self) -> tuple[Candidate, ...]:
         given = {one.stored.id for one in self.ranked}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from ingest.corpus.database import Database
 from ingest.corpus.seams import Embedder
@@ -23,7 +23,7 @@ class Prompting:
     chat: ChatTokenizer
     templates: Mapping[AnswerLanguage, PromptTemplate]
     policy: GenerationPolicy
-    key_secret: bytes
+    key_secret: bytes = field(repr=False)
 
     def salt(self, tenant_id: str) -> str:
         return tenant_salt(self.key_secret, tenant_id)

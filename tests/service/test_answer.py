@@ -152,6 +152,18 @@ async def test_a_refusal_before_generating_needs_no_prompt_but_has_its_versions(
     assert record.sampling == {}
 
 
+async def test_where_quoting_took_over_nothing_was_sampled(parts: Parts):
+    class Fallen(ScriptedGenerator):
+        async def draft(self, task: GenerationTask) -> AsyncGenerator[DraftStatement | Generated, None]:  # noqa: ARG002
+            yield DraftStatement(FACT, ("C1",))
+            yield Generated("stop", 0, 0, degraded=("quoting",), generator="quoting", version="quoting-test")
+
+    await events(replace(parts, generator=Fallen(), prompting=make_prompting()))
+    record = record_of(parts)
+    assert record.sampling == {}
+    assert record.versions["model"] == "quoting-test"
+
+
 async def test_every_request_has_a_boundary_of_its_own(parts: Parts):
     asking = replace(scripted(parts, DraftStatement(FACT, ("C1",))), prompting=make_prompting())
     assert isinstance(asking.generator, ScriptedGenerator)
@@ -171,6 +183,7 @@ def test_a_salt_tells_tenants_apart_and_not_their_names():
     other = replace(make_prompting(), key_secret=b"another secret of the same length")
     assert other.salt("acme") not in salts
     assert make_prompting().salt("acme") in salts
+    assert "salted" not in repr(other) + repr(make_prompting())  # the secret is in no log of a crash
 
 
 async def test_what_no_statement_supports_is_refused_and_the_drafts_are_kept_out_of_the_answer(parts: Parts):
