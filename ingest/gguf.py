@@ -156,7 +156,7 @@ def read_gguf(path: Path) -> Gguf:
         header = _Header(file, size)
         magic, version = header.bytes(4), header.number("I")
         if magic != MAGIC or version not in VERSIONS:
-            raise _damaged(f"it starts with {magic!r} version {version}, not {MAGIC!r} version 2 or 3")
+            raise _unreadable(f"It starts with {magic!r} version {version}, not {MAGIC!r} version 2 or 3.")
         tensors, entries = header.number("Q"), header.number("Q")
         metadata = {header.text(): header.value(header.number("I")) for _ in range(entries)}
         table = {header.text(): header.tensor() for _ in range(tensors)}
@@ -165,7 +165,7 @@ def read_gguf(path: Path) -> Gguf:
     placed = {name: StoredTensor(one.shape, one.encoding, start + one.offset) for name, one in table.items()}
     for name, one in placed.items():
         if one.offset + one.rows * one.row_length > size:
-            raise _damaged(f"tensor {name} reaches past the end at byte {size}")
+            raise _unreadable(f"Tensor {name} reaches past the end at byte {size}.")
     return Gguf(metadata, placed, np.memmap(path, dtype=np.uint8, mode="r"))
 
 
@@ -179,7 +179,7 @@ class _Header:
     def bytes(self, length: int) -> bytes:
         end = self.file.tell() + length
         if end > self.size:
-            raise _damaged(f"it ends at byte {self.size}, but byte {end} is needed")
+            raise _unreadable(f"It ends at byte {self.size}, but byte {end} is needed.")
         return self.file.read(length)
 
     def numbers(self, code: str, count: int) -> tuple[Any, ...]:
@@ -206,26 +206,28 @@ class _Header:
 
     def code(self, kind: int) -> str:
         if kind not in NUMBERS:
-            raise _damaged(f"its metadata hold a value of type {kind}, which is none")
+            raise _unreadable(f"Its metadata hold a value of type {kind}, which is none.")
         return NUMBERS[kind]
 
     def tensor(self) -> StoredTensor:
         """Its offset is from the start of the tensors' bytes, which is not known yet."""
         dimensions = self.number("I")
         if not 0 < dimensions <= MOST_DIMENSIONS:
-            raise _damaged(f"a tensor has {dimensions} dimensions")
+            raise _unreadable(f"A tensor has {dimensions} dimensions; there are 1 to {MOST_DIMENSIONS}.")
         shape = self.numbers("Q", dimensions)[::-1]
         kind, offset = self.number("I"), self.number("Q")
         if kind not in ENCODINGS:
-            raise _damaged(f"a tensor is stored in encoding {kind}; known are {sorted(ENCODINGS)}")
+            raise _unreadable(
+                f"A tensor is stored in encoding {kind}; known are {', '.join(map(str, sorted(ENCODINGS)))}."
+            )
         if not all(shape) or shape[-1] % ENCODINGS[kind].values:
-            raise _damaged(f"a tensor of shape {shape} cannot be stored in encoding {kind}")
+            raise _unreadable(f"A tensor of shape {shape} cannot be stored in encoding {kind}.")
         return StoredTensor(shape, ENCODINGS[kind], offset)
 
 
-def _damaged(why: str) -> InvalidInput:
+def _unreadable(why: str) -> InvalidInput:
     return InvalidInput(
-        "The GGUF file cannot be read:",
-        why=f"{why}.",
-        next_step="Pull the pack again; if that does not help, the pinned package is not what it was.",
+        "The GGUF file cannot be read.",
+        why=why,
+        next_step="Choose another pack, or a model of a hub, which vLLM loads as it is.",
     )

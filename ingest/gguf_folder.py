@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import prod
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -81,7 +82,7 @@ def architecture(gguf: Gguf) -> Architecture:
     return ARCHITECTURES[kind]
 
 
-def size(gguf: Gguf, name: str) -> Any:
+def architecture_number(gguf: Gguf, name: str) -> Any:
     """One of the architecture's numbers. :raises InvalidInput: if it is missing."""
     key = f"{gguf.metadata['general.architecture']}.{name}"
     if key not in gguf.metadata:
@@ -92,21 +93,24 @@ def size(gguf: Gguf, name: str) -> Any:
 def model_config(gguf: Gguf) -> Mapping[str, object]:
     """transformers' config.json."""
     kind = architecture(gguf)
-    heads, hidden = size(gguf, "attention.head_count"), size(gguf, "embedding_length")
+    heads, hidden = (
+        architecture_number(gguf, "attention.head_count"),
+        architecture_number(gguf, "embedding_length"),
+    )
     return {
         "architectures": [kind.class_name],
         "model_type": gguf.metadata["general.architecture"],
         "hidden_act": "silu",
         "hidden_size": hidden,
         "head_dim": hidden // heads,
-        "num_hidden_layers": size(gguf, "block_count"),
+        "num_hidden_layers": architecture_number(gguf, "block_count"),
         "num_attention_heads": heads,
-        "num_key_value_heads": size(gguf, "attention.head_count_kv"),
-        "intermediate_size": size(gguf, "feed_forward_length"),
-        "max_position_embeddings": size(gguf, "context_length"),
+        "num_key_value_heads": architecture_number(gguf, "attention.head_count_kv"),
+        "intermediate_size": architecture_number(gguf, "feed_forward_length"),
+        "max_position_embeddings": architecture_number(gguf, "context_length"),
         # Stored as f32; seven digits are the number that was meant.
-        "rms_norm_eps": float(f"{size(gguf, 'attention.layer_norm_rms_epsilon'):.7g}"),
-        "rope_theta": float(f"{size(gguf, 'rope.freq_base'):.7g}"),
+        "rms_norm_eps": float(f"{architecture_number(gguf, 'attention.layer_norm_rms_epsilon'):.7g}"),
+        "rope_theta": float(f"{architecture_number(gguf, 'rope.freq_base'):.7g}"),
         "vocab_size": gguf.tensors["token_embd.weight"].shape[0],
         "tie_word_embeddings": OUTPUT not in gguf.tensors,
         "bos_token_id": gguf.metadata.get("tokenizer.ggml.bos_token_id"),
@@ -122,7 +126,7 @@ def model_config(gguf: Gguf) -> Mapping[str, object]:
 def tensor_names(gguf: Gguf) -> Mapping[str, str]:
     """Each of the file's tensors with transformers' name for it. :raises InvalidInput: if they are others."""
     names = {"token_embd.weight": "model.embed_tokens.weight", "output_norm.weight": "model.norm.weight"}
-    for number in range(size(gguf, "block_count")):
+    for number in range(architecture_number(gguf, "block_count")):
         for part, name in architecture(gguf).layer.items():
             names[f"blk.{number}.{part}"] = f"model.layers.{number}.{name}"
     if OUTPUT in gguf.tensors:
@@ -142,7 +146,7 @@ def write_weights(gguf: Gguf, path: Path) -> None:
     names, start = tensor_names(gguf), 0
     for stored, name in names.items():
         shape = gguf.tensors[stored].shape
-        end = start + int(np.prod(shape)) * BFLOAT16_BYTES
+        end = start + prod(shape) * BFLOAT16_BYTES
         header[name] = {"dtype": "BF16", "shape": shape, "data_offsets": (start, end)}
         start = end
     written = json.dumps(header).encode()
@@ -166,7 +170,7 @@ def row_order(gguf: Gguf, name: str) -> NDArray[np.intp] | None:
     if part not in heads or not architecture(gguf).interleaved:
         return None
     rows = gguf.tensors[name].rows
-    return np.arange(rows).reshape(size(gguf, heads[part]), -1, 2).swapaxes(1, 2).reshape(-1)
+    return np.arange(rows).reshape(architecture_number(gguf, heads[part]), -1, 2).swapaxes(1, 2).reshape(-1)
 
 
 def to_bfloat16(values: Floats) -> NDArray[np.uint16]:

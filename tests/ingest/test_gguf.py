@@ -346,7 +346,7 @@ def damaged(place: bytes, value: bytes) -> bytes:
         (damaged(struct.pack("<QI", 32, F32), struct.pack("<QI", 32, 77)), "encoding 77"),
         (damaged(struct.pack("<QI", 32, F32), struct.pack("<QI", 33, Q8_0)), "cannot be stored"),
         (damaged(b"", b"")[:-1], "reaches past the end"),
-        (damaged(b"", b"")[:40], "it ends at byte 40"),
+        (damaged(b"", b"")[:40], "ends at byte 40"),
     ],
 )
 def test_a_damaged_file_is_an_error_that_says_why(tmp_path: Path, content: bytes, reason: str) -> None:
