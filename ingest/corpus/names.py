@@ -16,13 +16,13 @@ UNSEEN = re.compile(
 
 
 def parse_name(text: str, field: str, longest: int) -> str:
-    """`text` in Unicode's composed form (NFC), if a reader sees all of it: names that look alike are alike.
+    """`text` in Unicode's composed form (NFC) and without blanks around it, if a reader sees all of it.
 
     :raises InvalidInput: naming the field, and the character that cannot be seen.
     """
-    name = unicodedata.normalize("NFC", text)
+    name = unicodedata.normalize("NFC", text).strip(" ")
     unseen = next((sign for sign in name if not sign.isprintable() or UNSEEN.match(sign)), None)
-    if unseen is not None or not name.strip() or len(name) > longest:
+    if unseen is not None or not name or len(name) > longest:
         met = "" if unseen is None else f" It holds U+{ord(unseen):04X}."
         raise InvalidInput(
             f"The {field} {text[:LONGEST_SHOWN]!r} cannot be used.",

@@ -74,13 +74,18 @@ def test_a_title_and_the_name_of_a_key_are_stored_composed(database: Database) -
         assert [one.name for one in list_keys(session, "acme")] == [composed]
 
 
-def test_the_error_names_the_field_and_the_character(database: Database) -> None:  # noqa: ARG001
+def test_blanks_around_a_name_are_none_of_it() -> None:
+    assert parse_name("  Staff handbook ", "title", 14) == "Staff handbook"
+    assert parse_name(" e\u0301 ", "title", 1) == "é"
+
+
+def test_the_error_names_the_field_and_the_character() -> None:
     with pytest.raises(InvalidInput, match=r"U\+200B") as caught:
         parse_name("hand\u200bbook", "title", 200)
     assert caught.value.field == "title"
 
 
-def test_length_is_that_of_the_composed_form(database: Database) -> None:  # noqa: ARG001
+def test_length_is_that_of_the_composed_form() -> None:
     assert parse_name("e\u0301" * 200, "title", 200) == "é" * 200
     for bad in ("", " ", "é" * 201):
         with pytest.raises(InvalidInput):
