@@ -6,7 +6,7 @@ them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -48,16 +48,6 @@ class ModelPack:
     wheels: tuple[Wheel, ...]
     build: Callable[[Mapping[str, Path], Path], None]
     joined: Joined | None = None
-
-
-def find_pack(name: str, packs: tuple[ModelPack, ...] | None = None) -> ModelPack:
-    """The pack of that name, of all there are unless some are given. NotFound names them."""
-    packs = PACKS if packs is None else packs
-    for pack in packs:
-        if pack.name == name:
-            return pack
-    known = ", ".join(pack.name for pack in packs)
-    raise NotFound(f"There is no model pack {name!r}.", next_step=f"Choose one of: {known}.")
 
 
 # --- the embedder ------------------------------------------------------------------------------
@@ -173,3 +163,12 @@ QWEN_1_5B = ModelPack(
 )
 
 PACKS = (E5_SMALL, SMOLLM2, QWEN_0_5B, QWEN_1_5B)
+
+
+def find_pack(name: str, packs: Sequence[ModelPack] = PACKS) -> ModelPack:
+    """The pack of that name. :raises NotFound: if there is none, naming those that there are."""
+    for pack in packs:
+        if pack.name == name:
+            return pack
+    known = ", ".join(pack.name for pack in packs)
+    raise NotFound(f"There is no model pack {name!r}.", next_step=f"Choose one of: {known}.")
