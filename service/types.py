@@ -230,6 +230,7 @@ class Generated:
     input_tokens: int
     output_tokens: int
     timings_ms: Mapping[str, float] = field(default_factory=dict)
+    tokens_per_second: float | None = None  # of decoding alone; None: not told, or too few to say
     faults: tuple[str, ...] = ()  # codes of what was not as it must be, though an answer came of it
     degraded: tuple[str, ...] = ()  # what the answer has to do without: "quoting" if it was to be a model's
     generator: Literal["vllm", "quoting"] | None = None  # None: the one that was asked

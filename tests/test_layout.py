@@ -48,6 +48,7 @@ ADAPTERS = {
     "starlette": ["service/api/*.py", "service/app.py"],
     "pydantic": ["service/api/*.py", "service/history.py"],  # what comes from outside: requests, stored JSON
     "uvicorn": ["service/app.py"],
+    "httpx2": ["service/adapters/vllm.py"],
     "typer": ["service/cli/*.py"],
     "rich": ["service/cli/*.py"],
     "prometheus_client": ["service/api/*.py", "service/app.py"],

@@ -1,1 +1,1 @@
-"""The language model's server, vLLM: started, looked at, stopped."""
+"""The language model's server, vLLM: started, looked at, asked, stopped."""
