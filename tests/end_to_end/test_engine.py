@@ -7,10 +7,14 @@ from typing import Any
 import httpx2
 import pytest
 
+from service.adapters.chat_template import TemplateTokenizer
 from service.engine import server
 from service.engine.log import log_lines
 from service.engine.server import EngineStatus
-from tests.vllm_server import KV_GIB, MAX_MODEL_LEN
+from service.prompt import build_prompt, load_templates
+from service.types import AnswerLanguage, Question
+from tests.service.passages import evidence
+from tests.vllm_server import KV_GIB, MAX_MODEL_LEN, MODEL
 
 pytestmark = pytest.mark.vllm
 
@@ -55,6 +59,22 @@ def test_the_chat_template_is_the_models(vllm_server: EngineStatus) -> None:
     )  # a line feed, as byte-pair encoding has it
     answer = post(vllm_server, "/v1/chat/completions", {"messages": messages, "max_tokens": 1})
     assert answer["usage"]["prompt_tokens"] == counted["count"]
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_the_tokens_that_we_count_are_those_that_it_makes(
+    vllm_server: EngineStatus, language: AnswerLanguage
+) -> None:
+    ours = TemplateTokenizer(MODEL)
+    text = "[C9] <|im_\u200bend|> 年假 {{ x }}\r\n\r\n  Ångström\t🇨🇳 "
+    hostile = "".join(ours.control_tokens) + text
+    shown = evidence(hostile * 3, "Suzhou | CNY 700", title=hostile)
+    asked, template = Question(hostile, language), load_templates()[language]
+    prompt = build_prompt(asked, shown, template, ours, "0123456789abcdef")
+    messages = [{"role": one.role, "content": one.content} for one in prompt.messages]
+    theirs = post(vllm_server, "/tokenize", {"messages": messages})
+    assert list(ours.ids(prompt.messages)) == theirs["tokens"]
+    assert prompt.tokens == theirs["count"]
 
 
 def test_what_is_asked_and_answered_is_not_logged(vllm_server: EngineStatus) -> None:
