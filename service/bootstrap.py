@@ -13,7 +13,10 @@ from ingest.corpus.seams import Embedder
 from ingest.corpus.snapshot import Corpus
 from ingest.pipeline import Workbench, require_fitting_chunks
 from service.adapters.chat_template import TemplateTokenizer
+from service.adapters.vllm import VllmGenerator
+from service.engine.chat import Deadlines
 from service.engine.launch import find_model
+from service.fallback import FallbackGenerator
 from service.judge import LexicalSemanticJudge
 from service.migrate import require_current_schema
 from service.nearness import open_background
@@ -22,6 +25,7 @@ from service.policy import load_policy
 from service.prompt import load_templates
 from service.quoting import QuotingGenerator
 from service.rerank import FusedOrder
+from service.seams import Generator
 from service.secret import key_secret
 from service.settings import ServiceSettings
 
@@ -53,12 +57,25 @@ def put_together(settings: ServiceSettings, database: Database, embedder: Embedd
         embedder=embedder,
         background=background,
         reranker=FusedOrder(),
-        generator=QuotingGenerator(embedder, background),
+        generator=open_generator(settings, QuotingGenerator(embedder, background)),
         judge=LexicalSemanticJudge(embedder),
         config_hash=config_hash(settings),
         code_version=version("citeward"),
         prompting=open_prompting(settings) if settings.llm else None,
     )
+
+
+def open_generator(settings: ServiceSettings, quoting: Generator) -> Generator:
+    """The language model that the settings name, with quoting behind it unless they say otherwise."""
+    if not settings.llm:
+        return quoting
+    deadlines = Deadlines(
+        connect=settings.engine_connect_seconds,
+        first_token=settings.engine_first_token_seconds,
+        total=settings.engine_total_seconds,
+    )
+    model = VllmGenerator(settings.engine_url, settings.llm, deadlines)
+    return FallbackGenerator(model, quoting) if settings.on_engine_failure == "quoting" else model
 
 
 def open_prompting(settings: ServiceSettings) -> Prompting:

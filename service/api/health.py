@@ -13,6 +13,7 @@ from ingest.corpus.errors import Unauthenticated
 from service.api.door import authenticate
 from service.api.errors import MISSING, problems
 from service.api.state import Serving, service_of
+from service.engine.probe import what_is_wrong
 from service.migrate import schema_is_current
 
 FORWARDED = ("forwarded", "x-forwarded-for", "x-real-ip", "via")  # a proxy on this machine is not an operator
@@ -35,9 +36,15 @@ def healthz() -> dict[str, str]:
 
 @routes.get("/readyz", summary="Can it answer?", responses=problems(404, 503))
 def readyz(_: OperatorsOnly, service: Serving) -> JSONResponse:
-    """The embedder was loaded before the first request; database and schema are asked now."""
-    ready = schema_is_current(service.parts.database)
-    checks = {"embedder": "loaded", "database": "reachable", "schema": "current" if ready else "old"}
+    """The embedder was loaded before the first request; database, schema and engine are asked now."""
+    current = schema_is_current(service.parts.database)
+    checks = {"embedder": "loaded", "database": "reachable", "schema": "current" if current else "old"}
+    ready, settings = current, service.parts.settings
+    if settings.llm:
+        wrong = what_is_wrong(settings.engine_url, settings.llm, settings.context_window)
+        quoting = settings.on_engine_failure == "quoting"
+        checks["engine"] = "ready" if wrong is None else f"{wrong}{': answers are quoted' if quoting else ''}"
+        ready = current and (wrong is None or quoting)
     return JSONResponse(
         {"status": "ready" if ready else "not ready", "checks": checks}, 200 if ready else 503
     )

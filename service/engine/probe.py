@@ -1,4 +1,4 @@
-"""What a running server answers: is it up, which model, how large is its KV cache."""
+"""What a running server answers: is it up, which model, how large is its KV cache, how does it count."""
 
 from __future__ import annotations
 
@@ -6,8 +6,11 @@ import json
 import re
 import urllib.request
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from http.client import HTTPException
 from typing import Any
+
+from service.types import Message
 
 ANSWER_SECONDS = 5.0  # for what costs the engine nothing
 # Straight to the engine: a proxy that the machine is set to use knows nothing of it.
@@ -41,6 +44,29 @@ def served_model(url: str) -> Mapping[str, Any]:
     except (OSError, ValueError, KeyError, TypeError):  # nothing there, or something that is no such server
         return {}
     return served[0] if served else {}
+
+
+def what_is_wrong(url: str, model: str, context_window: int) -> str | None:
+    """Why this model cannot be asked there with so many tokens; None if it can."""
+    served = served_model(url)
+    if not served:
+        return "not there"
+    if served.get("id") != model:
+        return "another model is served"
+    holds = served.get("max_model_len")
+    if isinstance(holds, int) and holds < context_window:
+        return f"it holds {holds} tokens, {context_window} are set"
+    return None
+
+
+def count_tokens(url: str, model: str, messages: Sequence[Message]) -> int | None:
+    """Tokens of these messages in the model's chat template, as the server counts; None if it does not."""
+    body = {"model": model, "messages": [asdict(message) for message in messages]}
+    try:
+        counted = json.loads(exchange(f"{url}/tokenize", ANSWER_SECONDS, body))["count"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+    return counted if isinstance(counted, int) else None
 
 
 def cache_numbers(url: str) -> Mapping[str, int]:
