@@ -5,11 +5,12 @@ Each citation is held against the passage that it cites and no other. What canno
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
+from ingest.read.walls import find_walls
 from ingest.sentences import sentence_spans
+from service.cite import says_something
 from service.negation import is_negated
 from service.numbers import Fact, find_facts, is_stated, nearest_stated
 from service.overlap import content_words, coverage
@@ -18,9 +19,6 @@ from service.seams import Judge, Support
 from service.types import DraftStatement, Evidence, Level, Span, Statement, Verdict
 
 LONGEST_STATEMENT = 1000  # characters; a sentence of a contract has a few hundred, its longest about this
-LONGEST_RUN = 250  # ASCII characters without a blank: digits, base64 and dumps; an address is shorter
-UNBROKEN = re.compile(rf"[!-~]{{{LONGEST_RUN + 1},}}")
-INERT_MARKER = re.compile(r"‹C\d[\dC,，、 ]{0,200}›")
 SAME_SUBJECT = 0.6  # share of a statement's words from which a sentence counts as being about the same
 
 
@@ -72,8 +70,8 @@ def too_long(text: str) -> str | None:
     """Why it cannot be one statement: its length, or that of a stretch without a blank; None if it can."""
     if len(text) > LONGEST_STATEMENT:
         return f"{len(text):,} characters are too many to be one statement."
-    wall = UNBROKEN.search(text)
-    return f"{len(wall.group()):,} signs without a blank are no statement." if wall else None
+    wall = next(find_walls(text), None)
+    return f"{len(wall):,} signs without a blank are no statement." if wall else None
 
 
 def _before_reading(
@@ -83,7 +81,7 @@ def _before_reading(
         return _no("grammar", f"{', '.join(draft.malformed)} is no citation: one is written [C1].")
     if not draft.citations:
         return _no("grammar", "The statement carries no citation.")
-    if not any(sign.isalnum() for sign in INERT_MARKER.sub("", text)):
+    if not says_something(text):
         return _no("grammar", "The statement says nothing.")
     long = too_long(text)
     if long is not None:

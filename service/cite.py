@@ -68,6 +68,7 @@ NEAR = re.compile(
     r"|^summary of\b|^\^\d|^\d{1,4}(?::\d{1,4})?†"
 )
 
+INERT_MARKER = re.compile(r"‹C\d[\dC,，、 ]{0,200}›")  # as `without_forged_markers` leaves one
 STOPS = re.compile(r"[。！？｡!?….]+$")
 STANDS_ON_ITS_OWN_LINE = re.compile(r"#{1,6} |\||[-*+•] |\d{1,3}[.)、] ?")
 
@@ -143,6 +144,11 @@ def without_forged_markers(text: str) -> str:
     return LOOKS_CITED.sub(
         lambda found: _defused(found.group()) if _is_forged(found) else found.group(), text
     )
+
+
+def says_something(text: str) -> bool:
+    """Whether an inert text holds a letter or a digit outside of what was one of our markers."""
+    return any(sign.isalnum() for sign in INERT_MARKER.sub("", text))
 
 
 def _take_out_citations(text: str) -> tuple[str, list[tuple[int, list[str]]]]:

@@ -16,6 +16,7 @@ from pathlib import PurePath
 from ingest.corpus.errors import Unreadable
 from ingest.corpus.types import Block, BlockKind, Document
 from ingest.read.language import language_of
+from ingest.read.walls import find_walls
 
 NEWLINES = re.compile(r"\r\n?|\f|\v")
 CONTROLS = re.compile(r"[\x00-\x08\x0e-\x1f\x7f\ud800-\udfff]")
@@ -25,8 +26,6 @@ ZERO_WIDTH_JOINER = "\u200d"
 LONGEST_TITLE = 200  # characters
 LONGEST_SECTION_STEP = 120  # characters of one heading within a path
 GARBLED_SHARE = 0.2  # of the visible characters; a readable text has next to none
-# Digits, base64, dumps: more ASCII signs in a row than any address or word has. They make no statement.
-WALL = re.compile(r"[!-~]{1000,}")
 BETWEEN_BLOCKS = "\n\n"
 
 
@@ -165,7 +164,7 @@ def document_of(
 
 
 def _walls(text: str) -> Iterator[str]:
-    lengths = [len(wall.group()) for wall in WALL.finditer(text)]
+    lengths = [len(wall) for wall in find_walls(text)]
     if lengths:
         yield (
             f"Stretches without a blank: {len(lengths)}, the longest of {max(lengths):,} signs; "
