@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import logging
-import socket
 import threading
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
@@ -14,7 +13,7 @@ import uvicorn
 from anyio import to_thread
 from fastapi import FastAPI
 
-from ingest.corpus.errors import Conflict
+from ingest.corpus.settings import variable
 from ingest.pipeline import BETWEEN_BATCHES, Workbench, work_off_next
 from service.api import answers, collections, documents, health, jobs, people, questions
 from service.api.edge import Edge
@@ -22,6 +21,7 @@ from service.api.errors import handle_errors
 from service.api.metrics import Metrics
 from service.api.state import Service
 from service.bootstrap import open_parts, open_workbench
+from service.listening import require_free
 from service.parts import Parts
 from service.secret import key_secret
 from service.settings import ServiceSettings
@@ -120,7 +120,12 @@ def serve(settings: ServiceSettings) -> None:
     :raises Conflict: if something listens there already; told before the model is loaded.
     :raises CitewardError: what `open_parts` raises, before the server, which would print it as a crash.
     """
-    require_free(settings.host, settings.port)
+    require_free(
+        settings.host,
+        settings.port,
+        "The service",
+        f"Stop what listens there, or set {variable('host')} or {variable('port')} to another.",
+    )
     logging.basicConfig(level=logging.INFO, format="%(message)s")
     logging.getLogger("alembic").setLevel(logging.WARNING)  # else each look at the schema is two lines
     uvicorn.run(
@@ -132,18 +137,3 @@ def serve(settings: ServiceSettings) -> None:
         proxy_headers=False,  # anybody may send them; who calls from this machine is told by the connection
         timeout_graceful_shutdown=DRAIN_SECONDS,
     )
-
-
-def require_free(host: str, port: int) -> None:
-    """:raises Conflict: if this address cannot be listened on, with what the system says of it."""
-    try:
-        family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-        with socket.socket(family, kind, protocol) as probe:
-            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # as the server does after a restart
-            probe.bind(address)
-    except OSError as error:
-        raise Conflict(
-            f"The service cannot listen on {host} port {port}.",
-            why=f"{error}.",
-            next_step="Stop what listens there, or set CITEWARD_HOST or CITEWARD_PORT to another.",
-        ) from error

@@ -72,7 +72,7 @@ class ServiceSettings:
 
     def _require_address(self) -> None:
         """:raises InvalidInput: if the engine's URL is more or less than scheme, host and port."""
-        given = re.fullmatch(r"https?://[^/?#@\s]+:(\d{1,5})", self.engine_url)
+        given = re.fullmatch(r"http://(?:[\w.-]+|\[[\da-fA-F:.]+\]):(\d{1,5})", self.engine_url)
         if not given or not 1 <= int(given.group(1)) <= HIGHEST_PORT:
             raise InvalidInput(
                 f"{variable('engine_url')} is {self.engine_url!r}.",

@@ -36,7 +36,8 @@ class Launch:
 
     @property
     def url(self) -> str:
-        return f"http://{self.host}:{self.port}"
+        host = f"[{self.host}]" if ":" in self.host else self.host  # IPv6
+        return f"http://{host}:{self.port}"
 
     @property
     def is_local(self) -> bool:
@@ -47,13 +48,15 @@ class Launch:
 def plan(settings: ServiceSettings, gpu: bool) -> Launch:
     """What the settings ask for. Errors as of `find_model`."""
     address = urlsplit(settings.engine_url)
+    assert address.hostname is not None  # the settings want both
+    assert address.port is not None
     return Launch(
-        # Not resolved: the interpreter of an environment is a link, and knows its environment by it.
+        # Not resolved: an environment's interpreter is a link, and finds the environment by where that lies.
         python=settings.engine_python.absolute(),
         model=find_model(settings.llm, settings.corpus.home),
         name=settings.llm,
-        host=str(address.hostname),
-        port=int(address.port or 80),
+        host=address.hostname,
+        port=address.port,
         max_model_len=settings.context_window,
         kv_gib=settings.engine_kv_gib,
         gpu=gpu,
@@ -75,21 +78,22 @@ def find_model(llm: str, home: Path) -> str:
             next_step=f"Set it to a model pack ({', '.join(packs)}), a model folder or a hub id.",
             field="llm",
         )
-    if llm in installed(home):
-        return str(pack_folder(home, llm).absolute())
     if llm in packs:
-        raise Unavailable(
-            f"The model pack {llm} is not here.",
-            why=f"There is no {pack_folder(home, llm)}.",
-            next_step=f"Run `citeward models pull {llm}`.",
-        )
+        folder = pack_folder(home, llm)
+        if llm not in installed(home):
+            raise Unavailable(
+                f"The model pack {llm} is not here.",
+                why=f"There is no {folder}, or it is not whole.",
+                next_step=f"Run `citeward models pull {llm}`.",
+            )
+        return str(folder.absolute())
     if Path(llm).is_dir():
         return str(Path(llm).absolute())
     if llm.count("/") == 1 and not llm.startswith(("/", ".", "~")):
         return llm
     raise NotFound(
         f"There is no language model {llm!r}.",
-        why="It is no model pack, no folder here, and has not the form of a hub id.",
+        why="It is no pack of a language model, no folder here, and has not the form of a hub id.",
         next_step=f"Set {variable('llm')} to one of {', '.join(packs)}, to a model folder or to a hub id.",
     )
 
@@ -108,7 +112,7 @@ def command(launch: Launch) -> list[str]:
         # Asked every few seconds, they would be all that the log holds.
         "--disable-access-log-for-endpoints": "/health,/metrics,/v1/models",
     }
-    switches = ["--no-enable-log-requests"]  # they hold documents
+    switches = ["--no-enable-log-requests"]  # a request holds a question and passages of documents
     if launch.is_local:
         variables["HF_HUB_OFFLINE"] = "1"
     if not launch.gpu:

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-import errno
 import fcntl
 import json
-import socket
 import subprocess
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from ingest.corpus.errors import Conflict, Unavailable
 from ingest.corpus.settings import variable
+from ingest.models import Progress
 from service.engine.launch import Launch, command
 from service.engine.log import last_word, log_lines, start_failed
 from service.engine.probe import cache_numbers, exchange, is_healthy, served_model
 from service.engine.process_group import end, find_process, lives, members
+from service.listening import require_free
 from service.settings import ServiceSettings
 
 START_SECONDS = 1_800.0  # a large model from a hub over a slow line; a small one takes one or two minutes
@@ -27,8 +27,6 @@ STOP_SECONDS = 30.0  # vLLM ends within a few
 TELL_SECONDS = 5.0  # between two signs of life
 LOOK_SECONDS = 0.5
 LOG, STATE, LOCK = "engine.log", "engine.json", "engine.lock"
-
-Progress = Callable[[str], None]  # told one sentence a step
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +38,7 @@ class Started:
     model: str
     url: str
     since: float  # seconds since 1970
+    stopping: bool = False  # a stop is under way
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +67,8 @@ def start(launch: Launch, folder: Path, tell: Progress) -> EngineStatus:
     Whatever goes wrong while it is waited for, nothing of it stays alive.
 
     :raises Unavailable: if there is no environment, or the server ends or is not ready in time.
-    :raises Conflict: if another model runs, another start is under way, or the port is taken.
+    :raises Conflict: if another model runs, another start is under way, the port is taken, or the server is
+        stopped meanwhile.
     """
     folder.mkdir(parents=True, exist_ok=True)
     with _one_at_a_time(folder):
@@ -81,8 +81,15 @@ def start(launch: Launch, folder: Path, tell: Progress) -> EngineStatus:
         try:
             _wait_until_ready(started, folder / LOG, tell)
             _warm_up(started, folder / LOG, tell)
-        except BaseException:  # an interrupt, too: nobody would look after the server
+        except BaseException as error:  # an interrupt, too: nobody would look after the server
+            stopped = isinstance(error, Unavailable) and _is_being_stopped(folder)
             stop(folder)
+            if stopped:
+                raise Conflict(
+                    "vLLM was stopped before it was ready.",
+                    why="A `citeward engine stop` came while it started.",
+                    next_step="Start it again if it is wanted.",
+                ) from error
             raise
     return status(launch.url, folder)
 
@@ -110,7 +117,10 @@ def status(url: str, folder: Path) -> EngineStatus:
 def stop(folder: Path) -> bool:
     """End the server that was started from here and all its children; False if none lived."""
     started = _read_state(folder)
-    stopped = started is not None and end(started.pid, started.born, STOP_SECONDS)
+    if started is None:
+        return False
+    _write_state(folder, replace(started, stopping=True))  # read by a start that is still waiting
+    stopped = end(started.pid, started.born, STOP_SECONDS)
     (folder / STATE).unlink(missing_ok=True)
     return stopped
 
@@ -136,20 +146,6 @@ def _require_environment(python: Path) -> None:
         )
 
 
-def _require_free_address(launch: Launch) -> None:
-    try:
-        socket.create_server((launch.host, launch.port)).close()
-    except OSError as error:
-        taken = error.errno == errno.EADDRINUSE
-        raise Conflict(
-            f"The engine cannot listen on {launch.url}.",
-            why="The port is taken." if taken else f"The system says: {error.strerror or error}.",
-            next_step=f"Stop what listens there, or set {variable('engine_url')} to another port."
-            if taken
-            else f"Set {variable('engine_url')} to an address of this machine.",
-        ) from error
-
-
 @contextmanager
 def _one_at_a_time(folder: Path) -> Iterator[None]:
     with (folder / LOCK).open("w") as lock:
@@ -167,7 +163,12 @@ def _one_at_a_time(folder: Path) -> Iterator[None]:
 
 def _spawn(launch: Launch, folder: Path, tell: Progress) -> Started:
     _require_environment(launch.python)
-    _require_free_address(launch)
+    require_free(
+        launch.host,
+        launch.port,
+        "The engine",
+        f"Stop what listens there, or set {variable('engine_url')} to a free port of this machine.",
+    )
     tell(f"Starting vLLM with {launch.name}, log in {folder / LOG}")
     with (folder / LOG).open("wb") as log:
         process = subprocess.Popen(
@@ -182,7 +183,7 @@ def _spawn(launch: Launch, folder: Path, tell: Progress) -> Started:
     assert there is not None
     process.returncode = 0  # it may live on, and Popen must not complain that nobody waited for it
     started = Started(process.pid, there.born, launch.name, launch.url, time.time())
-    (folder / STATE).write_text(json.dumps(asdict(started)) + "\n", encoding="utf-8")
+    _write_state(folder, started)
     return started
 
 
@@ -190,6 +191,16 @@ def _alive(folder: Path) -> Started | None:
     """What was started and lives, were it a child of it alone."""
     started = _read_state(folder)
     return started if started is not None and members(started.pid, started.born) else None
+
+
+def _is_being_stopped(folder: Path) -> bool:
+    """By another command, or it was: a stop leaves no state."""
+    left = _read_state(folder)
+    return left is None or left.stopping
+
+
+def _write_state(folder: Path, started: Started) -> None:
+    (folder / STATE).write_text(json.dumps(asdict(started)) + "\n", encoding="utf-8")
 
 
 def _read_state(folder: Path) -> Started | None:

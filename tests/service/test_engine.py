@@ -10,6 +10,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from dataclasses import replace
@@ -97,6 +98,14 @@ def test_a_model_is_a_pack_a_folder_or_a_hub_id(tmp_path: Path) -> None:
     assert find_model("some/model", tmp_path) == "some/model"
 
 
+def test_the_embedder_s_pack_is_no_language_model(tmp_path: Path) -> None:
+    pack = tmp_path / "models" / "multilingual-e5-small"
+    pack.mkdir(parents=True)
+    (pack / "pack.json").write_text("{}")
+    with pytest.raises(NotFound, match="no pack of a language model"):
+        find_model(pack.name, tmp_path)
+
+
 def test_a_model_that_is_none_of_these_is_an_error_that_names_the_packs(tmp_path: Path) -> None:
     for name in ("nothing", "./some/model", "a/b/c", "/no/folder"):
         with pytest.raises(NotFound, match=r"qwen2\.5-coder-1\.5b-instruct"):
@@ -107,11 +116,20 @@ def test_a_model_that_is_none_of_these_is_an_error_that_names_the_packs(tmp_path
 
 @pytest.mark.parametrize(
     "url",
-    ["127.0.0.1:8001", "http://127.0.0.1", "http://h:0", "http://h:70000", "http://h:80/v1", "ftp://h:80"],
+    [
+        *("127.0.0.1:8001", "http://127.0.0.1", "http://h:0", "http://h:70000", "http://h:80/v1"),
+        *("ftp://h:80", "https://h:80", "http://::1:80", "http://[h]:80", "http://a:b@h:80"),
+    ],
 )
 def test_an_address_that_is_none_is_refused_at_the_start(url: str) -> None:
     with pytest.raises(InvalidInput, match="CITEWARD_ENGINE_URL"):
         ServiceSettings(engine_url=url)
+
+
+@pytest.mark.parametrize("url", ["http://localhost:9001", "http://[::1]:9001", "http://10.0.0.1:80"])
+def test_the_server_is_asked_where_the_settings_say(tmp_path: Path, url: str) -> None:
+    settings = ServiceSettings(corpus=CorpusSettings(home=tmp_path), llm="some/model", engine_url=url)
+    assert plan(settings, gpu=False).url == url
 
 
 # --- a server in vLLM's place ------------------------------------------------------------------
@@ -274,6 +292,23 @@ def test_an_interrupt_while_waiting_stops_it(
     assert alive(pids[0]) == []
 
 
+def test_a_start_that_is_stopped_meanwhile_says_so(
+    tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(server, "TELL_SECONDS", 0.0)
+    stops: list[threading.Thread] = []
+
+    def stop_once(line: str) -> None:
+        if "secrets" in line and not stops:
+            stops.append(threading.Thread(target=server.stop, args=[folder]))
+            stops[0].start()
+
+    with pytest.raises(Conflict, match=r"stopped before it was ready.*citeward engine stop"):
+        server.start(stand_in(tmp_path, "slow"), folder, stop_once)
+    stops[0].join()
+    assert not server.status("http://127.0.0.1:9", folder).running
+
+
 def test_one_that_is_never_ready_is_stopped(
     tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -294,13 +329,13 @@ def test_the_services_secrets_do_not_reach_it(
 
 def test_a_taken_port_is_said_before_anything_is_started(tmp_path: Path, folder: Path) -> None:
     launch = stand_in(tmp_path)
-    with socket.create_server(("127.0.0.1", launch.port)), pytest.raises(Conflict, match="port is taken"):
+    with socket.create_server(("127.0.0.1", launch.port)), pytest.raises(Conflict, match="already in use"):
         start(launch, folder)
     assert not (folder / server.LOG).exists()
 
 
 def test_an_address_of_another_machine_is_refused(tmp_path: Path, folder: Path) -> None:
-    with pytest.raises(Conflict, match="address of this machine"):
+    with pytest.raises(Conflict, match=r"cannot listen on 192\.0\.2\.1 port .* CITEWARD_ENGINE_URL"):
         start(replace(stand_in(tmp_path), host="192.0.2.1"), folder)
 
 
@@ -328,7 +363,7 @@ def test_a_pid_that_came_again_for_somebody_else_is_left_alone() -> None:
     other = subprocess.Popen(["sleep", "600"], start_new_session=True)
     process = find_process(other.pid)
     assert process is not None
-    assert members(other.pid, process.born) == (process,)
+    assert [one.pid for one in members(other.pid, process.born)] == [other.pid]
     assert members(other.pid, process.born - 1) == ()
     assert not end(other.pid, process.born - 1, 1.0)
     assert other.poll() is None
