@@ -25,10 +25,10 @@ from ingest.corpus.tables import ChunkRow, DocumentRow, VersionRow
 from ingest.corpus.types import Block, Chunk, Document, DocumentInfo, IndexedChunk, Principal, StoredChunk
 
 ROWS_AT_ONCE = 1000  # of a stream: about 3 MB with their vectors
-PLACES_AT_ONCE = 500  # documents whose access is asked in one go
-Place = tuple[str, str]  # when a document came and its id: unique, and it stays what it is
+DOCUMENTS_AT_ONCE = 500  # whose access is asked in one go
+Position = tuple[str, str]  # when a document came and its id: unique, and it stays what it is
 BETWEEN_PARTS = "~"
-PLACE = re.compile(rf"[0-9T:.-]{{1,31}}Z{BETWEEN_PARTS}[a-z0-9_]{{1,32}}")
+POSITION = re.compile(rf"[0-9T:.-]{{1,31}}Z{BETWEEN_PARTS}[a-z0-9_]{{1,32}}")
 
 # --- for indexes -------------------------------------------------------------------------------
 
@@ -130,24 +130,22 @@ def list_documents(session: Session, principal: Principal, collection_id: str) -
     :raises NotFound: if the collection is missing or `principal` may not read it.
     """
     get_collection(session, principal, collection_id)
-    places = _readable_places(session, principal, collection_id)
-    return _document_infos(session, principal.tenant_id, [document_id for _, document_id in places])
+    positions = _readable(session, principal, collection_id)
+    return _document_infos(session, principal.tenant_id, [document_id for _, document_id in positions])
 
 
 def page_of_documents(
-    session: Session, principal: Principal, collection_id: str, most: int, after: str = "", skip: int = 0
+    session: Session, principal: Principal, collection_id: str, most: int, after: str = ""
 ) -> tuple[tuple[DocumentInfo, ...], str | None]:
     """A part of `list_documents`, and what to give as `after` for the one behind it; None at the end.
 
-    Only the page is read, and before it what is skipped; `after` finds its place at once, whatever comes or
-    goes meanwhile.
+    Only the page is read: `after` finds its position at once, whatever comes or goes meanwhile.
 
     :raises InvalidInput: if `after` is none that was given out.
     :raises NotFound: as `list_documents`.
     """
     get_collection(session, principal, collection_id)
-    places = _readable_places(session, principal, collection_id, _place_after(after))
-    found = list(islice(places, skip, skip + most + 1))
+    found = list(islice(_readable(session, principal, collection_id, _parse_position(after)), most + 1))
     page = found[:most]
     infos = _document_infos(session, principal.tenant_id, [document_id for _, document_id in page])
     return infos, BETWEEN_PARTS.join(page[-1]) if len(found) > most else None
@@ -281,23 +279,23 @@ def _living(tenant_id: str, collection_id: str) -> tuple[ColumnElement[bool], ..
     )
 
 
-def _readable_places(
-    session: Session, principal: Principal, collection_id: str, after: Place = ("", "")
-) -> Iterator[Place]:
+def _readable(
+    session: Session, principal: Principal, collection_id: str, after: Position = ("", "")
+) -> Iterator[Position]:
     """Of the documents that `principal` may read, in the order of their coming; read when they are wanted."""
     order = (DocumentRow.created_at, DocumentRow.id)
     statement = select(*order).where(*_living(principal.tenant_id, collection_id)).order_by(*order)
     while True:
-        rows = session.execute(statement.where(tuple_(*order) > after).limit(PLACES_AT_ONCE)).all()
+        rows = session.execute(statement.where(tuple_(*order) > after).limit(DOCUMENTS_AT_ONCE)).all()
         readable = readable_documents(session, principal, ((collection_id, row.id) for row in rows))
         yield from ((row.created_at, row.id) for row in rows if row.id in readable)
-        if len(rows) < PLACES_AT_ONCE:
+        if len(rows) < DOCUMENTS_AT_ONCE:
             return
         after = (rows[-1].created_at, rows[-1].id)
 
 
-def _place_after(text: str) -> Place:
-    if text and not PLACE.fullmatch(text):
+def _parse_position(text: str) -> Position:
+    if text and not POSITION.fullmatch(text):
         raise InvalidInput(
             f"after is {text[:60]!r}.",
             why="It is not the `next` of a page of documents.",

@@ -23,4 +23,4 @@ def show_answers(asker: Asker, service: Serving) -> list[ListedAnswer]:
 def show_answer(answer_id: str, asker: Asker, service: Serving) -> AnswerShown:
     """Your own, or any for an admin, who also gets the record of everything that made it."""
     with service.parts.database.reading() as session:
-        return stored_answer_shown(get_answer(session, asker, answer_id), asker, service.key_secret)
+        return stored_answer_shown(get_answer(session, asker, answer_id), asker)

@@ -70,21 +70,12 @@ def list_documents(
     service: Serving,
     limit: Annotated[int, Query(ge=1, le=500)] = 100,
     after: Annotated[str, Query(max_length=100, description="The `next` of the page before.")] = "",
-    offset: Annotated[int, Query(ge=0, le=2**31 - 1, description="For few documents; else `after`.")] = 0,
 ) -> DocumentPage:
     """Those that you may read, in the order of their coming; `next` is null on the last page."""
-    if after and offset:
-        raise InvalidInput(
-            f"offset is {offset} beside after.",
-            why="Each says where the page begins.",
-            next_step="Send one of them.",
-            field="offset",
-        )
     with service.parts.database.reading() as session:
-        found, following = lookup.page_of_documents(session, asker, collection_id, limit, after, offset)
+        found, following = lookup.page_of_documents(session, asker, collection_id, limit, after)
         total = lookup.count_documents(session, asker, collection_id)
-    by_offset = offset + len(found) if following and not after else None
-    return DocumentPage(found, total, by_offset, following)
+    return DocumentPage(found, total, following)
 
 
 @routes.get("/v1/documents/{document_id}", summary="Show a document", responses=problems(404))

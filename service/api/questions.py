@@ -9,18 +9,19 @@ from anyio import to_thread
 from fastapi import Request, Response
 
 from ingest.corpus.collections import get_collection
-from ingest.corpus.errors import InvalidInput, ModelFailed, OverBudget
+from ingest.corpus.errors import InvalidInput, ModelFailed
 from ingest.corpus.types import Principal
 from service.answer import answer_question
 from service.api.door import Asker, reader_routes
 from service.api.edge import REQUEST_ID
 from service.api.errors import problems
-from service.api.schemas import AskRequest, SearchRequest, SearchResult, check_text, language_of
+from service.api.schemas import AskRequest, SearchRequest, SearchResult
 from service.api.shown import answer_shown, passage_shown
 from service.api.state import Service, Serving
 from service.api.stream import EventStream, frames, while_client_stays
 from service.fit import require_fitting
 from service.parts import Parts
+from service.question import language_of, require_searchable
 from service.search import search
 from service.types import Answer, Done, Event, Question
 
@@ -46,24 +47,24 @@ async def ask(body: AskRequest, request: Request, asker: Asker, service: Serving
     await to_thread.run_sync(require_collections, service.parts, asker, question.collections)
     events = counted(question, asker, service)
     if "text/event-stream" in request.headers.get("accept", ""):
-        return EventStream(frames(events, question, asker, service.key_secret, request.scope[REQUEST_ID]))
+        return EventStream(frames(events, question, asker, request.scope[REQUEST_ID]))
     async with while_client_stays(request.receive):
-        return answer_shown(await last_answer(events), question, asker, service.key_secret)
+        return answer_shown(await last_answer(events), question, asker)
     return Response(status_code=CLIENT_HAS_GONE)
 
 
 @routes.post("/v1/search", summary="Find passages", responses=problems(404, 413, 422, 503))
 def find(body: SearchRequest, asker: Asker, service: Serving) -> SearchResult:
     """The passages that an answer would be made of, best first."""
-    text = checked_text(body.query, "query", service.parts)
-    question = Question(text, language_of(text), as_tuple(body.collections))
+    require_searchable(body.query, "query", service.parts)
+    question = Question(body.query, language_of(body.query), as_tuple(body.collections))
     found = search(question, asker, service.parts, body.top_k)
     return SearchResult(tuple(passage_shown(rank, one, asker) for rank, one in enumerate(found, start=1)))
 
 
 def to_question(body: AskRequest, parts: Parts) -> Question:
     """:raises InvalidInput: for what the fields alone do not tell.
-    :raises OverBudget: as `checked_text`; or if it does not fit the language model's window.
+    :raises OverBudget: as `require_searchable`; or if it does not fit the language model's window.
     """
     settings = parts.settings
     if body.max_citations is not None and body.max_citations > settings.max_evidence:
@@ -80,10 +81,10 @@ def to_question(body: AskRequest, parts: Parts) -> Question:
             next_step="Leave conversation_id out.",
             field="conversation_id",
         )
-    text = checked_text(body.question, "question", parts)
+    require_searchable(body.question, "question", parts)
     question = Question(
-        text=text,
-        language=language_of(text),
+        text=body.question,
+        language=language_of(body.question),
         collections=as_tuple(body.collections),
         max_citations=body.max_citations,
         include_citations=body.include_citations,
@@ -91,24 +92,6 @@ def to_question(body: AskRequest, parts: Parts) -> Question:
     )
     require_fitting(question, parts)
     return question
-
-
-def checked_text(text: str, field: str, parts: Parts) -> str:
-    """`text` itself, if it can be searched for; decided before any work and before a stream begins.
-
-    :raises InvalidInput: if it is blank, has too many characters or holds what is no text.
-    :raises OverBudget: if it has more tokens than the embedder takes.
-    """
-    check_text(text, parts.settings.max_question_chars, field)
-    tokens, most = parts.embedder.count_query(text), parts.embedder.max_tokens
-    if tokens > most:
-        raise OverBudget(
-            f"The {field} has {tokens:,} tokens.",
-            why=f"The embedder takes {most:,}, its prefix and special tokens included.",
-            next_step="Ask in fewer words.",
-            field=field,
-        )
-    return text
 
 
 def as_tuple(collections: Sequence[str] | None) -> tuple[str, ...] | None:

@@ -2,24 +2,17 @@
 
 from __future__ import annotations
 
-import re
-import unicodedata
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from ingest.corpus.errors import InvalidInput
 from ingest.corpus.permissions import parse_access
 from ingest.corpus.types import AccessList, Document, DocumentInfo, Role
 from ingest.jobs import JobState
 from service.history import AnswerRecord
-from service.types import Answer, AnswerLanguage
+from service.types import Answer
 
-HAN = re.compile("[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U000323af]")
-INVISIBLE = frozenset({"Cc", "Cf", "Zs", "Zl", "Zp"})  # Unicode categories: controls, zero width, blanks
-FORBIDDEN = frozenset({"Cc", "Cs"})  # controls; half a surrogate pair, as a terminal makes of a broken byte
-ALLOWED_CONTROLS = "\n\t"
 MOST_COLLECTIONS = 100  # of one question
 MOST_SUBJECTS = 1000  # of one access list
 
@@ -106,7 +99,6 @@ class AccessShown:
 class DocumentPage:
     documents: tuple[DocumentInfo, ...]
     total: int  # of those that the caller may read
-    next_offset: int | None  # null on the last page, and on one that was asked for by `after`
     next: str | None  # the `after` of the page behind this one; null on the last
 
 
@@ -204,35 +196,3 @@ class PassageShown:
 @dataclass(frozen=True, slots=True)
 class SearchResult:
     hits: tuple[PassageShown, ...]
-
-
-# --- what a question must be -------------------------------------------------------------------
-
-
-def check_text(text: str, most_chars: int, field: str) -> str:
-    """`text` itself, if it says something and can be searched for.
-
-    :raises InvalidInput: if it is blank, too long or holds what is no text.
-    """
-    if all(unicodedata.category(character) in INVISIBLE for character in text):
-        raise InvalidInput(f"The {field} is blank.", next_step="Ask something.", field=field)
-    if len(text) > most_chars:
-        raise InvalidInput(
-            f"The {field} has {len(text):,} characters.",
-            why=f"The limit is {most_chars:,}.",
-            next_step="Shorten it.",
-            field=field,
-        )
-    for character in text:
-        if unicodedata.category(character) in FORBIDDEN and character not in ALLOWED_CONTROLS:
-            raise InvalidInput(
-                f"The {field} holds the character U+{ord(character):04X}.",
-                next_step="Remove it.",
-                field=field,
-            )
-    return text
-
-
-def language_of(question: str) -> AnswerLanguage:
-    """ "zh" with any Chinese character, else "en": names and ids stay Latin in a Chinese question too."""
-    return "zh" if HAN.search(question) else "en"

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import hmac
 from dataclasses import replace
 
 from ingest.corpus.types import Principal
@@ -12,12 +10,10 @@ from service.cite import render
 from service.history import StoredAnswer
 from service.types import Answer, Citation, Question, RankedChunk, Statement, StatementPassed
 
-OPAQUE_DIGITS = 16  # hex digits of what stands for an index generation
 
-
-def answer_shown(answer: Answer, question: Question, principal: Principal, key_secret: bytes) -> Answer:
-    """:param key_secret: what the index generation is hidden with from all but admins."""
-    answer = _with_versions_shown(answer, principal, key_secret)
+def answer_shown(answer: Answer, question: Question, principal: Principal) -> Answer:
+    if principal.role != "admin":
+        answer = _without_generation(answer)
     statements = tuple(statement_shown(one, question, principal) for one in answer.statements)
     if question.include_citations:
         return replace(answer, statements=statements)
@@ -56,12 +52,11 @@ def passage_shown(rank: int, ranked: RankedChunk, principal: Principal) -> Passa
     )
 
 
-def stored_answer_shown(stored: StoredAnswer, principal: Principal, key_secret: bytes) -> AnswerShown:
-    """:param key_secret: as in `answer_shown`."""
+def stored_answer_shown(stored: StoredAnswer, principal: Principal) -> AnswerShown:
     record, answer, is_admin = stored.record, stored.answer, principal.role == "admin"
     if answer is not None and not is_admin:
         statements = tuple(_without_score(one) for one in answer.statements)
-        answer = _with_versions_shown(replace(answer, statements=statements), principal, key_secret)
+        answer = _without_generation(replace(answer, statements=statements))
     return AnswerShown(
         answer_id=record.answer_id,
         created_at=stored.created_at,
@@ -76,16 +71,7 @@ def _without_score(statement: Statement) -> Statement:
     return replace(statement, verdict=replace(statement.verdict, score=None))
 
 
-def _with_versions_shown(answer: Answer, principal: Principal, key_secret: bytes) -> Answer:
-    """Readers can tell one index generation from another, and nothing else.
-
-    Its numbers count every change in the tenant, also in collections that they may not read; a hash without a
-    key would be undone by counting up.
-    """
-    generation = answer.versions.get("index_generation", "")
-    if principal.role == "admin" or not generation:
-        return answer
-    named = f"index generation\0{principal.tenant_id}\0{generation}"
-    hidden = hmac.new(key_secret, named.encode(), hashlib.sha256).hexdigest()[:OPAQUE_DIGITS]
-    versions = {**answer.versions, "index_generation": hidden}
+def _without_generation(answer: Answer) -> Answer:
+    """Its numbers count every change in the tenant, also in collections that the reader may not read."""
+    versions = {name: value for name, value in answer.versions.items() if name != "index_generation"}
     return replace(answer, versions=versions)

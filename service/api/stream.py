@@ -74,14 +74,13 @@ async def frames(
     events: AsyncGenerator[Event],
     question: Question,
     principal: Principal,
-    key_secret: bytes,
     request_id: str,
 ) -> AsyncGenerator[bytes]:
     """Each event as a frame. An error becomes the last one: the status is sent already."""
     try:
         async with aclosing(events):
             async for event in events:
-                yield to_frame(event, question, principal, key_secret)
+                yield to_frame(event, question, principal)
     except CitewardError as error:
         yield _error_frame(problem_of(error))
     except Exception as error:  # the edge of the service: a crash must still end the stream in words
@@ -89,7 +88,7 @@ async def frames(
         yield _error_frame(internal_problem())
 
 
-def to_frame(event: Event, question: Question, principal: Principal, key_secret: bytes) -> bytes:
+def to_frame(event: Event, question: Question, principal: Principal) -> bytes:
     match event:
         case Progress():
             return _frame("progress", PROGRESS.dump_json(event))
@@ -100,8 +99,7 @@ def to_frame(event: Event, question: Question, principal: Principal, key_secret:
         case Refused():
             return _frame("refusal", REFUSAL.dump_json(event.refusal))
         case Done():
-            shown = answer_shown(event.answer, question, principal, key_secret)
-            return _frame("done", ANSWER.dump_json(shown))
+            return _frame("done", ANSWER.dump_json(answer_shown(event.answer, question, principal)))
 
 
 def _error_frame(problem: Problem) -> bytes:

@@ -10,16 +10,15 @@ import typer
 from ingest.corpus import collections as stored
 from ingest.corpus.types import Principal
 from service.answer import answer_question
-from service.api.questions import checked_text
-from service.api.schemas import PassageShown, SearchResult, language_of
+from service.api.schemas import PassageShown, SearchResult
 from service.api.shown import answer_shown, passage_shown
 from service.cli.loaded import local_parts
 from service.cli.local import DEFAULT_TENANT, Tenant, User, principal
 from service.cli.show import Json, say, show, show_json
 from service.fit import require_fitting
 from service.parts import Parts
+from service.question import language_of, require_searchable
 from service.search import search as search_passages
-from service.secret import key_secret
 from service.types import Answer, Citation, Done, Progress, Question
 
 app = typer.Typer()
@@ -44,7 +43,7 @@ def ask(
     parts = local_parts(context)
     asked, asker = prepare(parts, question, "question", tenant, user, collection)
     require_fitting(asked, parts)
-    answer = answer_shown(asyncio.run(_answer(asked, asker, parts)), asked, asker, key_secret(parts.settings))
+    answer = answer_shown(asyncio.run(_answer(asked, asker, parts)), asked, asker)
     if as_json:
         show_json(answer)
     else:
@@ -84,7 +83,7 @@ def prepare(
     :raises OverBudget: for one that is too long to be searched for.
     :raises NotFound: for a user that is missing, or a collection that is or that he may not read.
     """
-    checked_text(text, field, parts)
+    require_searchable(text, field, parts)
     with parts.database.reading() as session:
         asker = principal(session, tenant, user)
         for one in collection or ():

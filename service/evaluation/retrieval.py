@@ -25,6 +25,7 @@ from service.evaluation.measures import Figures, measure
 from service.evaluation.sets import RetrievalSet, SetDocument, SetQuestion, Slice
 from service.migrate import migrate
 from service.parts import Parts
+from service.question import language_of
 from service.retrieve import retrieve
 from service.settings import ServiceSettings
 from service.types import Candidate, Question
@@ -188,7 +189,7 @@ def _ask(
 
 
 def _question(one: SetQuestion, collection_id: str) -> Question:
-    return Question(one.text, "zh" if one.language.startswith("zh") else "en", collections=(collection_id,))
+    return Question(one.text, language_of(one.text), collections=(collection_id,))
 
 
 def _by_rank(found: Iterable[Candidate], rank_of: Callable[[Candidate], int | None]) -> list[Candidate]:

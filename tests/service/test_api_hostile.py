@@ -131,7 +131,7 @@ def test_no_query_breaks_a_route(world: World) -> None:
     for operation in operations(world):
         for query in (
             "limit=%00",
-            "offset=%ED%A0%80",
+            "after=%ED%A0%80",
             "wait=%FF",
             "limit=" + "9" * 5000,
             "%00=%00",

@@ -11,8 +11,6 @@ import anyio
 import pytest
 
 from ingest.corpus.database import Database
-from ingest.corpus.errors import InvalidInput
-from service.api.schemas import check_text, language_of
 from service.app import create_app
 from service.parts import Parts
 from service.types import DraftStatement
@@ -278,28 +276,3 @@ async def _messages(body: bytes, leaves: anyio.Event) -> AsyncIterator[dict[str,
 
 async def drop(_message: Any) -> None:
     """Nobody reads the response."""
-
-
-# --- what a question may be --------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("text", ["a\nb\tc", "?", "年假\u3000几天", "👩‍👩‍👧"])
-def test_what_says_something_is_a_question(database: Database, text: str) -> None:  # noqa: ARG001
-    assert check_text(text, 100, "question") == text
-
-
-@pytest.mark.parametrize("text", ["a\x01b", "a\udcff"])
-def test_a_character_that_is_no_text_is_refused_by_its_number(database: Database, text: str) -> None:  # noqa: ARG001
-    with pytest.raises(InvalidInput, match=f"U\\+{ord(text[1]):04X}"):
-        check_text(text, 100, "question")
-
-
-@pytest.mark.parametrize(
-    ("question", "language"), [("How?", "en"), ("PTO 怎么申请", "zh"), ("𠮷野家", "zh"), ("42", "en")]
-)
-def test_any_chinese_character_makes_a_question_chinese(
-    database: Database,  # noqa: ARG001
-    question: str,
-    language: str,
-) -> None:
-    assert language_of(question) == language
