@@ -29,7 +29,23 @@ from service.seams import Generator
 from service.secret import key_secret
 from service.settings import ServiceSettings
 
-NOT_IN_ANSWERS = frozenset({"corpus", "host", "port", "key_secret", "max_body_bytes", "max_question_chars"})
+# Where things are, what they may take, who gets in: none of it is in the words of an answer.
+NOT_IN_ANSWERS = frozenset(
+    {
+        "corpus",
+        "host",
+        "port",
+        "key_secret",
+        "max_body_bytes",
+        "max_question_chars",
+        "engine_url",
+        "engine_python",
+        "engine_kv_gib",
+        "engine_connect_seconds",
+        "engine_first_token_seconds",
+        "engine_total_seconds",
+    }
+)
 
 
 def open_parts(settings: ServiceSettings, embedder: Embedder | None = None) -> Parts:
@@ -101,7 +117,7 @@ def open_workbench(parts: Parts) -> Workbench:
 
 
 def config_hash(settings: ServiceSettings) -> str:
-    """12 hex digits over every setting that can change an answer; where it listens and its secrets cannot."""
+    """12 hex digits over every setting that can change an answer."""
     names = {one.name for one in fields(settings)} - NOT_IN_ANSWERS
     values = {name: str(getattr(settings, name)) for name in names}
     values["chunk_tokens"] = str(settings.corpus.chunk_tokens)
