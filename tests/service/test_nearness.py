@@ -72,19 +72,3 @@ def test_answer_is_nearer_than_another_text_whatever_the_languages(question: str
     products = embedder.embed_passages([answer, other]).astype(np.float64) @ probe.vector
     nearness = probe.nearness(products, np.array([script_of(answer), script_of(other)]))
     assert nearness[0] > nearness[1] + 0.05
-
-
-@pytest.mark.parametrize(
-    ("text", "script"),
-    [
-        ("The return window is 30 days.", OTHER),
-        ("退货期限为30天。", HAN),
-        ("退貨期限為30天。", HAN),
-        ("BW-40 水表支持 LoRaWAN 通信", HAN),
-        ("The character 表 means meter, table or watch.", OTHER),
-        ("12 345", OTHER),
-        ("", OTHER),
-    ],
-)
-def test_a_text_has_the_script_that_it_is_mostly_written_in(text: str, script: int):
-    assert script_of(text) == script
