@@ -1,15 +1,75 @@
-"""Which settings make another configuration of an answer."""
-
-from __future__ import annotations
+"""What the settings name is what is put together."""
 
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from ingest.corpus.errors import InvalidInput, Unavailable
 from ingest.corpus.settings import CorpusSettings
-from service.bootstrap import config_hash
+from service.adapters.vllm import VllmGenerator
+from service.bootstrap import config_hash, open_generator, open_prompting
+from service.engine.chat import Deadlines
+from service.fallback import FallbackGenerator
 from service.settings import ServiceSettings
+from tests.contracts.real_models import chat_tokenizer, llm_folder
+from tests.fakes import ScriptedGenerator
+
+SMALL, BILINGUAL = "smollm2-135m-instruct", "qwen2.5-coder-1.5b-instruct"
+
+
+def test_a_model_folder_brings_its_tokenizer_the_templates_and_the_policy(tmp_path: Path) -> None:
+    folder = llm_folder(SMALL)
+    corpus = CorpusSettings(home=tmp_path)
+    prompting = open_prompting(ServiceSettings(corpus=corpus, llm=str(folder), reserved_output=77))
+    assert prompting.chat.version == chat_tokenizer(SMALL).version
+    assert prompting.templates.keys() == {"en", "zh"}
+    assert prompting.policy.max_new_tokens == 77
+    assert prompting.key_secret == (tmp_path / "key_secret").read_bytes()
+
+
+def test_a_model_that_is_not_pulled_is_named_with_the_command_that_pulls_it(tmp_path: Path) -> None:
+    with pytest.raises(Unavailable, match=f"citeward models pull {BILINGUAL}"):
+        open_prompting(ServiceSettings(corpus=CorpusSettings(home=tmp_path), llm=BILINGUAL))
+
+
+def test_without_a_model_answers_are_quoted_and_with_one_they_are_where_it_fails() -> None:
+    quoting = ScriptedGenerator()
+    assert open_generator(ServiceSettings(), quoting) is quoting
+    chosen = open_generator(
+        ServiceSettings(
+            llm="tiny",
+            engine_url="http://127.0.0.1:9001",
+            engine_connect_seconds=1,
+            engine_first_token_seconds=2,
+            engine_total_seconds=3,
+        ),
+        quoting,
+    )
+    assert isinstance(chosen, FallbackGenerator)
+    assert isinstance(chosen.first, VllmGenerator)
+    assert (chosen.first.url, chosen.first.model) == ("http://127.0.0.1:9001", "tiny")
+    assert chosen.first.deadlines == Deadlines(connect=1, first_token=2, total=3)
+    assert chosen.second is quoting
+
+
+def test_where_its_failure_is_to_be_an_error_nothing_stands_behind_the_model() -> None:
+    settings = ServiceSettings(llm="tiny", on_engine_failure="error")
+    assert isinstance(open_generator(settings, ScriptedGenerator()), VllmGenerator)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"on_engine_failure": "retry"},
+        {"engine_connect_seconds": 0.0},
+        {"engine_first_token_seconds": float("nan")},
+        {"engine_total_seconds": float("inf")},
+    ],
+)
+def test_a_way_to_fail_that_cannot_be_is_refused(wrong: dict[str, Any]) -> None:
+    with pytest.raises(InvalidInput, match=f"CITEWARD_{next(iter(wrong)).upper()}"):
+        ServiceSettings(**wrong)
 
 
 @pytest.mark.parametrize(
