@@ -19,6 +19,7 @@ from service.types import DraftStatement
 
 MOST_STATEMENTS = 32  # of one answer
 LONGEST_STRETCH = 16_000  # characters of one JSON statement; each may be written as an escape of twelve
+UNANSWERABLE = "UNANSWERABLE"  # what the prompts have a model write in prose that has no answer
 LONGEST_HEAD = 200  # characters before the first JSON statement
 
 # A statement is an object of strings and flat arrays, so that it can be found without reading it.
@@ -118,7 +119,7 @@ class StatementsReader:
 
 @dataclass(slots=True)
 class ProseReader:
-    """Reads sentences with citations, as `parse_draft` reads the whole."""
+    """Reads sentences with citations, as `parse_draft` reads the whole; UNANSWERABLE states nothing."""
 
     text: str = ""
     given: int = 0  # statements
@@ -133,7 +134,7 @@ class ProseReader:
 
     def _further(self, statements: Sequence[DraftStatement]) -> Iterator[DraftStatement]:
         further, self.given = statements[self.given :], max(self.given, len(statements))
-        yield from further
+        yield from (one for one in further if one.text.strip(" .。") != UNANSWERABLE)
 
 
 def read_statement(written: str, markers: Collection[str]) -> DraftStatement | None:

@@ -13,6 +13,7 @@ from ingest.corpus.errors import ModelBadOutput
 from service.cite import parse_draft
 from service.drafting import (
     LONGEST_STRETCH,
+    UNANSWERABLE,
     DraftReader,
     ProseReader,
     StatementsReader,
@@ -216,6 +217,13 @@ def test_a_sentence_that_was_cut_off_is_not_said() -> None:
     assert read(ProseReader(), ["Sky is blue [C1]. Sea is not", " [C2]"], cut_off=True) == [
         DraftStatement("Sky is blue.", ("C1",))
     ]
+
+
+@pytest.mark.parametrize("said", [UNANSWERABLE, f"{UNANSWERABLE}.", f" {UNANSWERABLE}。\n"])
+def test_prose_that_says_that_it_has_no_answer_states_nothing(said: str) -> None:
+    assert read(ProseReader(), list(said)) == []
+    assert read(ProseReader(), ["Sky is blue [C1]. ", said]) == [DraftStatement("Sky is blue.", ("C1",))]
+    assert read(ProseReader(), [f"It is {said}"]) != []
 
 
 SIGNS = '[]［【】(（){}<‹›C1 .。!…\n\t-–,、;"”\u3000'

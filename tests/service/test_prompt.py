@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from ingest.corpus.errors import InvalidInput
 from service.cite import parse_draft
+from service.drafting import UNANSWERABLE
 from service.prompt import PROMPT, build_prompt, load_templates, parse_template
 from service.seams import ChatTokenizer
 from service.types import AnswerLanguage, Evidence, Message, Question
@@ -118,6 +119,7 @@ def test_each_form_shows_what_its_reader_takes(language: AnswerLanguage) -> None
     assert shown[1]["statements"] == []
     examples = re.findall('["“](.+?)["”]', template.text)
     assert [one.citations for text in examples for one in parse_draft(text)] == [("C1",), ("C1", "C3")]
+    assert UNANSWERABLE in template.text
 
 
 def test_a_text_that_looks_like_a_place_in_the_template_is_put_in_as_it_is() -> None:
