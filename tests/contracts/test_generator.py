@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import get_args
 
 import pytest
@@ -167,8 +167,7 @@ async def test_a_closed_draft_does_not_stop_the_next(subject: Subject) -> None:
     assert statements
 
 
-async def test_drafts_at_the_same_time_each_keep_to_their_evidence(subject: Subject) -> None:
-    """`drafted` checks each; in pairs, so that one cites markers that the other does not have."""
+async def test_drafts_at_the_same_time_all_end(subject: Subject) -> None:
     async with create_task_group() as group:
         for of in (*TASKS.values(), *TASKS.values()):
             group.start_soon(drafted, subject, of)
@@ -181,7 +180,7 @@ async def test_drafts_at_the_same_time_each_keep_to_their_evidence(subject: Subj
 @pytest.mark.parametrize("make", [HashEmbedder, real_embedder], ids=["fake", "real"])
 @pytest.mark.parametrize("of", TASKS.values(), ids=TASKS.keys())
 async def test_quoting_says_the_same_each_time_in_words_of_the_evidence(
-    make: Callable[[], HashEmbedder], of: GenerationTask
+    make: Callable[[], Embedder], of: GenerationTask
 ) -> None:
     generator = make_quoting(make())
     first = [each async for each in generator.draft(of)]
@@ -190,3 +189,20 @@ async def test_quoting_says_the_same_each_time_in_words_of_the_evidence(
     for one in first[:-1]:
         assert isinstance(one, DraftStatement)
         assert all(one.text in texts[marker] for marker in one.citations)
+
+
+@pytest.mark.parametrize("make", [HashEmbedder, real_embedder], ids=["fake", "real"])
+async def test_quotes_at_the_same_time_are_each_of_their_own_evidence(make: Callable[[], Embedder]) -> None:
+    """No two tasks have a marker in common, and `drafted` looks at each."""
+    subject = Subject(make_quoting(make()), no_thread_works)
+    said: dict[int, list[DraftStatement]] = {}
+
+    async def draft(first: int, of: GenerationTask) -> None:
+        renamed = [replace(one, marker=f"C{first + n}") for n, one in enumerate(of.evidence)]
+        said[first], _ = await drafted(subject, replace(of, evidence=tuple(renamed)))
+
+    async with create_task_group() as group:
+        for first, of in zip(range(10, 100, 10), [*TASKS.values(), *TASKS.values()], strict=False):
+            group.start_soon(draft, first, of)
+    assert len(said) == 2 * len(TASKS)
+    assert all(said.values())
