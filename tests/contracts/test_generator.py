@@ -6,6 +6,7 @@ is, it must say something that cites the evidence, end with one `Generated`, and
 
 from __future__ import annotations
 
+import json
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager
 from dataclasses import dataclass, replace
@@ -15,13 +16,27 @@ import pytest
 from anyio import create_task_group, to_thread, wait_all_tasks_blocked
 
 from ingest.corpus.seams import Embedder
+from service.adapters.vllm import VllmGenerator
 from service.cite import parse_draft
+from service.engine.chat import Deadlines
+from service.fallback import FallbackGenerator
 from service.nearness import open_background
 from service.quoting import QuotingGenerator
 from service.seams import Generator
-from service.types import DraftStatement, Evidence, FinishReason, Generated, GenerationTask, Question
+from service.types import (
+    DraftStatement,
+    Evidence,
+    FinishReason,
+    Generated,
+    GenerationPolicy,
+    GenerationTask,
+    Message,
+    Prompt,
+    Question,
+)
 from tests.contracts.real_models import real_embedder
 from tests.fakes import HashEmbedder, ScriptedGenerator
+from tests.scripted_engine import MODEL, Do, Reply, scripted_engine, spoken
 from tests.service.passages import evidence
 
 SENTENCE = "Permits cost 40 EUR per month."
@@ -53,6 +68,22 @@ async def scripted() -> AsyncIterator[Subject]:
     yield Subject(fake, lambda: fake.begun == fake.ended)
 
 
+@asynccontextmanager
+async def over_http() -> AsyncIterator[Subject]:
+    statements = [{"text": text, "citations": ["C1"]} for text in (SENTENCE, "Cars are washed.")]
+    answer = json.dumps({"answerable": True, "statements": statements})
+    with scripted_engine(Reply(spoken(answer))) as engine:
+        yield Subject(VllmGenerator(engine.url, MODEL, Deadlines(5.0, 60.0, 60.0)), engine.is_idle)
+
+
+@asynccontextmanager
+async def quoting_in_its_place() -> AsyncIterator[Subject]:
+    with scripted_engine(Reply([Do.BREAK])) as engine:
+        model = VllmGenerator(engine.url, MODEL, Deadlines(5.0, 60.0, 60.0))
+        quoting = make_quoting(HashEmbedder())
+        yield Subject(FallbackGenerator(model, quoting), lambda: engine.is_idle() and no_thread_works())
+
+
 def no_thread_works() -> bool:
     return to_thread.current_default_thread_limiter().borrowed_tokens == 0
 
@@ -61,6 +92,8 @@ GENERATORS: dict[str, Callable[[], AbstractAsyncContextManager[Subject]]] = {
     "quoting, fake embedder": quoting_by_hash,
     "quoting, real embedder": quoting,
     "scripted": scripted,
+    "vllm, scripted server": over_http,
+    "quoting in place of vllm": quoting_in_its_place,
 }
 
 
@@ -72,7 +105,9 @@ async def subject(request: pytest.FixtureRequest) -> AsyncIterator[Subject]:
 
 
 def task(question: str, *passages: Evidence) -> GenerationTask:
-    return GenerationTask(Question(question, "en" if question.isascii() else "zh"), passages, 256)
+    asked = Question(question, "en" if question.isascii() else "zh")
+    prompt = Prompt((Message("user", question),), "of a test", tokens=100)
+    return GenerationTask(asked, passages, 256, prompt, GenerationPolicy("of a test", 256), "5a17")
 
 
 PERMITS = f"Parking rules. {SENTENCE} Cars are washed on Fridays."
