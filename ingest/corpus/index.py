@@ -56,7 +56,8 @@ class CollectionIndex:
     chunk_ids: NDArray[np.int64]  # (rows,)
     classes: tuple[AccessList | None, ...]  # the distinct document lists
     class_of: Numbers  # (rows,) place in `classes`
-    by_chunk: Numbers  # living rows in the order of their chunk ids
+    living_chunks: Numbers  # chunk ids of the living rows, ascending
+    living_rows: Numbers  # their rows
     scripts: Numbers  # (rows,) see `script_of`
 
     def permitted_rows(self, principal: Principal) -> RowMask:
@@ -120,11 +121,9 @@ class CollectionIndex:
 
     def _rows(self, chunk_ids: Sequence[int]) -> Numbers:
         wanted = np.asarray(chunk_ids, dtype=np.int64)
-        places = np.searchsorted(self.chunk_ids, wanted, sorter=self.by_chunk)
-        rows = self.by_chunk[np.minimum(places, len(self.by_chunk) - 1)] if len(self.by_chunk) else places
-        if len(wanted) and not (len(self.by_chunk) and (self.chunk_ids[rows] == wanted).all()):
+        if not np.isin(wanted, self.living_chunks).all():
             raise InvalidInput("A chunk to be scored is not in this index.", field="chunk_ids")
-        return rows
+        return self.living_rows[np.searchsorted(self.living_chunks, wanted)]
 
 
 # --- from the database -------------------------------------------------------------------------
@@ -186,6 +185,7 @@ def assemble(
     alive = np.concatenate([np.empty(0, dtype=bool), *(segment.alive for segment in segments)])
     chunk_ids = np.concatenate([np.empty(0, dtype=np.int64), *(segment.chunk_ids for segment in segments)])
     living = np.flatnonzero(alive)
+    living_rows = living[np.argsort(chunk_ids[living], kind="stable")]
     classes: dict[AccessList | None, int] = {None: 0}
     for one in document_access.values():
         classes.setdefault(one, len(classes))
@@ -203,7 +203,8 @@ def assemble(
         chunk_ids,
         tuple(classes),
         np.concatenate([np.empty(0, dtype=np.int32), *class_of]),
-        living[np.argsort(chunk_ids[living], kind="stable")],
+        chunk_ids[living_rows],
+        living_rows,
         np.concatenate([np.empty(0, dtype=np.int32), *(segment.scripts for segment in segments)]),
     )
 

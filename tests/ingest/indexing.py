@@ -52,6 +52,16 @@ def assert_alike(one: CollectionIndex, other: CollectionIndex) -> None:
                 found(one, question, principal), found(other, question, principal), strict=True
             ):
                 assert left == pytest.approx(right, rel=0, abs=1e-9)
+    for question in QUESTIONS:
+        for left, right in zip(scored(one, question), scored(other, question), strict=True):
+            assert left == pytest.approx(right, rel=0, abs=1e-9, nan_ok=True)
+
+
+def scored(index: CollectionIndex, question: str) -> list[list[float]]:
+    """Scores of all living chunks, in the order of their ids, whether a search returned them or not."""
+    chunk_ids = sorted(index.chunk_ids[index.alive].tolist())
+    by_meaning = index.score_meaning(EMBEDDER.embed_query(question), chunk_ids)
+    return [one.tolist() for one in (index.score_words(question, chunk_ids), by_meaning)]
 
 
 def words_found(index: CollectionIndex, question: str, principal: Principal = ADMIN) -> set[int]:

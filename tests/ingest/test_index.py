@@ -147,6 +147,21 @@ def test_the_dead_are_cleared_out(database: Database, corpus: Corpus) -> None:
     assert len(fresh(corpus, database).alive) == 5
 
 
+def test_a_few_dead_hinder_no_question(database: Database, corpus: Corpus) -> None:
+    """They stay in the index until there are more of them."""
+    documents = [put(database, f"{number}.md", f"travel document {number}") for number in range(20)]
+    fresh(corpus, database)
+    with database.writing() as session:
+        delete_document(session, "acme", documents[3])
+    put(database, "5.md", "travel document 5, second version")
+    index = fresh(corpus, database)
+    assert index.alive.sum() == 19 < len(index.alive)
+    assert_alike(index, afresh(database))
+    gone = index.chunk_ids[~index.alive].tolist()
+    with pytest.raises(InvalidInput):
+        index.score_words("travel", gone)
+
+
 def test_a_collection_made_again_under_its_id_starts_empty(database: Database, corpus: Corpus) -> None:
     put(database, "a.md", "alpha")
     fresh(corpus, database)
