@@ -92,7 +92,7 @@ def test_what_can_change_an_answer_is_another_configuration(changed: dict[str, A
     [
         {"port": 9000},
         {"key_secret": "s" * 40},
-        {"engine_url": "http://10.0.0.1:8001"},
+        {"engine_url": "http://192.0.2.1:8001"},
         {"engine_python": Path("/venv/bin/python")},
         {"engine_kv_gib": 8},
         {"engine_connect_seconds": 9.0, "engine_first_token_seconds": 9.0, "engine_total_seconds": 9.0},

@@ -48,7 +48,8 @@ def test_command_line_without_a_gpu() -> None:
         *("--generation-config", "vllm"),
         *("--disable-access-log-for-endpoints", "/health,/metrics,/v1/models"),
         *("--dtype", "bfloat16"),
-        *("--no-enable-log-requests", "--enforce-eager"),
+        *("--no-enable-log-requests", "--enable-per-request-metrics", "--enable-prompt-tokens-details"),
+        "--enforce-eager",
     ]
 
 
@@ -61,7 +62,7 @@ def test_command_line_with_a_gpu_and_a_model_of_a_hub() -> None:
         *("--host", "127.0.0.1", "--port", "8001", "--max-model-len", "4096"),
         *("--generation-config", "vllm"),
         *("--disable-access-log-for-endpoints", "/health,/metrics,/v1/models"),
-        "--no-enable-log-requests",
+        *("--no-enable-log-requests", "--enable-per-request-metrics", "--enable-prompt-tokens-details"),
     ]
 
 
@@ -126,7 +127,7 @@ def test_an_address_that_is_none_is_refused_at_the_start(url: str) -> None:
         ServiceSettings(engine_url=url)
 
 
-@pytest.mark.parametrize("url", ["http://localhost:9001", "http://[::1]:9001", "http://10.0.0.1:80"])
+@pytest.mark.parametrize("url", ["http://localhost:9001", "http://[::1]:9001", "http://192.0.2.1:80"])
 def test_the_server_is_asked_where_the_settings_say(tmp_path: Path, url: str) -> None:
     settings = ServiceSettings(corpus=CorpusSettings(home=tmp_path), llm="some/model", engine_url=url)
     assert plan(settings, gpu=False).url == url
