@@ -21,6 +21,7 @@ from service.api.errors import handle_errors
 from service.api.metrics import Metrics
 from service.api.state import Service
 from service.bootstrap import open_parts, open_workbench
+from service.engine.probe import counting_faults
 from service.listening import require_free
 from service.parts import Parts
 from service.secret import key_secret
@@ -94,6 +95,11 @@ def create_app(source: Parts | ServiceSettings) -> FastAPI:
     async def lifespan(_app: FastAPI) -> AsyncIterator[dict[str, Service]]:
         parts = source if isinstance(source, Parts) else await to_thread.run_sync(open_parts, source)
         await to_thread.run_sync(parts.embedder.embed_query, "ready")  # else the first question waits
+        if parts.prompting is not None:
+            engine, chat = parts.settings, parts.prompting.chat
+            metrics.count_engine_faults(
+                await to_thread.run_sync(counting_faults, engine.engine_url, engine.llm, chat)
+            )
         worker = IngestionWorker(open_workbench(parts))
         with worker.running():
             yield {"service": Service(parts, key_secret(parts.settings), metrics, worker.wake)}

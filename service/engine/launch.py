@@ -112,7 +112,11 @@ def command(launch: Launch) -> list[str]:
         # Asked every few seconds, they would be all that the log holds.
         "--disable-access-log-for-endpoints": "/health,/metrics,/v1/models",
     }
-    switches = ["--no-enable-log-requests"]  # a request holds a question and passages of documents
+    switches = [
+        "--no-enable-log-requests",  # a request holds a question and passages of documents
+        "--enable-per-request-metrics",  # how long a request was queued and prefilled
+        "--enable-prompt-tokens-details",  # how much of its prompt was in the cache
+    ]
     if launch.is_local:
         variables["HF_HUB_OFFLINE"] = "1"
     if not launch.gpu:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import re
 import urllib.request
 from collections.abc import Mapping, Sequence
@@ -10,9 +11,15 @@ from dataclasses import asdict
 from http.client import HTTPException
 from typing import Any
 
+from service.seams import ChatTokenizer
 from service.types import Message
 
+LOG = logging.getLogger("citeward.engine")
 ANSWER_SECONDS = 5.0  # for what costs the engine nothing
+COUNTED = (
+    Message("system", "Answer from the passages, and cite them: [C1]."),
+    Message("user", 'How long is it?\n\n年假有几天？ 3.5 €, naïve, "x_1" — 🙂'),
+)
 # Straight to the engine: a proxy that the machine is set to use knows nothing of it.
 HTTP = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
@@ -67,6 +74,18 @@ def count_tokens(url: str, model: str, messages: Sequence[Message]) -> int | Non
     except (OSError, ValueError, KeyError, TypeError):
         return None
     return counted if isinstance(counted, int) else None
+
+
+def counting_faults(url: str, model: str, chat: ChatTokenizer) -> tuple[str, ...]:
+    """`token_counts_differ` if the server counts otherwise than we do, and no budget can be relied on.
+
+    Nothing where no server answers: each answer compares the counts again.
+    """
+    ours, theirs = len(chat.ids(COUNTED)), count_tokens(url, model, COUNTED)
+    if theirs is None or theirs == ours:
+        return ()
+    LOG.error(json.dumps({"event": "token_counts_differ", "ours": ours, "engine": theirs}))
+    return ("token_counts_differ",)
 
 
 def cache_numbers(url: str) -> Mapping[str, int]:

@@ -14,10 +14,11 @@ import pytest
 
 from ingest.corpus.database import Database
 from service.bootstrap import open_generator
+from service.engine.probe import COUNTED
 from service.parts import Parts
 from tests.fakes import make_prompting
 from tests.scripted_engine import MODEL, ROLE, Do, Reply, ScriptedEngine, scripted_engine, spoken, token
-from tests.world import World, canary, running_world
+from tests.world import World, canary, running, running_world
 
 pytestmark = pytest.mark.parametrize("database", ["sqlite"], indirect=True)
 WORD = canary("acme", "handbook")
@@ -162,3 +163,15 @@ def test_without_the_engine_the_service_starts_and_quotes(database: Database, tm
     with asking(database, tmp_path, engine_url=f"http://127.0.0.1:{port}") as here:
         assert here.world.bob.ask(QUESTION)["degraded"] == ["quoting"]
         assert here.world.root.get("/readyz").json()["checks"]["engine"] == "not there: answers are quoted"
+
+
+@pytest.mark.parametrize(("more", "faults"), [(0, 0), (1, 1)])
+def test_a_service_that_starts_compares_its_count_of_tokens_with_the_engines(
+    database: Database, tmp_path: Path, more: int, faults: int
+) -> None:
+    count = len(make_prompting().chat.ids(COUNTED)) + more
+    with asking(database, tmp_path) as here:
+        here.engine.pages["/tokenize"] = json.dumps({"count": count}).encode()
+        with running(here.world.parts, address="127.0.0.1") as again:
+            metrics = again.get("/metrics").text
+    assert metrics.count('citeward_engine_faults_total{code="token_counts_differ"} 1.0') == faults

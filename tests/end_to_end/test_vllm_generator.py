@@ -1,0 +1,156 @@
+"""The generator over a real vLLM and a small real model: what it sends is taken, what comes back is read.
+
+The model is too small to answer well, so nothing here looks at what it says.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import re
+from contextlib import aclosing
+from dataclasses import replace
+from typing import Literal
+
+import httpx2
+import pytest
+from anyio import fail_after, sleep
+
+from ingest.corpus.errors import ModelUnavailable
+from service.adapters.vllm import VllmGenerator
+from service.engine.chat import Deadlines
+from service.engine.probe import COUNTED, count_tokens, counting_faults, what_is_wrong
+from service.engine.server import EngineStatus
+from service.fit import prompt_of
+from service.types import DraftStatement, Generated, GenerationPolicy, GenerationTask, Message, Question
+from tests.contracts.real_models import chat_tokenizer
+from tests.fakes import make_prompting
+from tests.service.passages import evidence
+from tests.vllm_server import MAX_MODEL_LEN, MODEL
+
+pytestmark = pytest.mark.vllm
+
+PATIENT = Deadlines(connect=10.0, first_token=240.0, total=240.0)
+RULES = "Parking permits cost 40 EUR per month. They are sold at the front desk from Monday to Friday. "
+PASSAGES = evidence(RULES * 2, "Cars are washed on Fridays between 9 and 11 o'clock, for 12 EUR a car.")
+MOST = 96  # tokens of an answer
+
+
+def generator(engine: EngineStatus) -> VllmGenerator:
+    return VllmGenerator(engine.url, str(engine.model), PATIENT)
+
+
+def task(
+    output: Literal["statements", "text"], max_new_tokens: int = MOST, salt: str = "a1"
+) -> GenerationTask:
+    asked = Question("How much is a parking permit?", "en", output=output)
+    prompting = make_prompting(chat_tokenizer(MODEL.name), max_new_tokens)
+    prompt = prompt_of(asked, PASSAGES, "a1b2c3d4e5f60718", prompting)
+    return GenerationTask(asked, PASSAGES, max_new_tokens, prompt, prompting.policy, salt)
+
+
+async def drafted(engine: EngineStatus, of: GenerationTask) -> tuple[list[DraftStatement], Generated]:
+    async with aclosing(generator(engine).draft(of)) as drafts:
+        *statements, end = [one async for one in drafts]
+    assert isinstance(end, Generated)
+    return [one for one in statements if isinstance(one, DraftStatement)], end
+
+
+async def running(engine: EngineStatus) -> int:
+    async with httpx2.AsyncClient(trust_env=False) as client:
+        metrics = (await client.get(f"{engine.url}/metrics", timeout=30)).text
+    found = re.search(r"^vllm:num_requests_running\{.*\} ([\d.]+)$", metrics, re.MULTILINE)
+    assert found
+    return int(float(found.group(1)))
+
+
+@pytest.mark.parametrize("output", ["statements", "text"])
+async def test_a_draft_is_read_to_its_end_and_counted_as_we_count(
+    vllm_server: EngineStatus, output: Literal["statements", "text"]
+) -> None:
+    of = task(output)
+    statements, end = await drafted(vllm_server, of)
+    assert of.prompt is not None
+    assert end.input_tokens == of.prompt.tokens
+    assert end.faults == ()
+    assert end.finish_reason in ("stop", "length")
+    assert 0 < end.output_tokens <= MOST
+    assert {"queue", "prefill", "ttft", "decode", "itl_p50", "itl_p95"} == end.timings_ms.keys()
+    assert end.tokens_per_second
+    if output == "statements":
+        assert {marker for one in statements for marker in one.citations} <= {"C1", "C2"}
+
+
+async def test_what_the_schema_forces_is_read_as_statements(vllm_server: EngineStatus) -> None:
+    """Long enough for the model to end by itself: the reader would refuse anything but the form."""
+    statements, end = await drafted(vllm_server, task("statements", 512))
+    assert end.finish_reason == "stop" or statements
+
+
+async def test_only_the_same_salt_finds_a_prompt_in_the_cache(
+    vllm_server: EngineStatus, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, "citeward.engine")
+    for salt in ("b2", "b2", "c3"):
+        await drafted(vllm_server, task("text", 4, salt))
+    lines = [json.loads(one.message) for one in caplog.records if one.name == "citeward.engine"]
+    first, same, other = [line["cached_tokens"] or 0 for line in lines if line["event"] == "generated"]
+    assert (first, other) == (0, 0)
+    assert same >= 128  # a block
+
+
+async def test_a_draft_that_is_closed_stops_the_engine(vllm_server: EngineStatus) -> None:
+    of = task("text", 2048)
+    assert of.policy is not None
+    lively = replace(of.policy, do_sample=True, temperature=2.0, repetition_penalty=1.5)  # does not end soon
+    drafts = generator(vllm_server).draft(replace(of, policy=lively))
+    first = await anext(drafts)
+    assert isinstance(first, DraftStatement)
+    assert await running(vllm_server) == 1
+    await drafts.aclose()
+    with fail_after(30):
+        while await running(vllm_server):
+            await sleep(0.1)
+
+
+async def test_another_model_or_a_prompt_beyond_the_window_is_refused_with_its_kind(
+    vllm_server: EngineStatus,
+) -> None:
+    other = VllmGenerator(vllm_server.url, "other", PATIENT)
+    with pytest.raises(ModelUnavailable) as unknown:
+        [one async for one in other.draft(task("statements"))]
+    assert "404: NotFoundError" in unknown.value.why
+    of = task("statements")
+    assert of.prompt is not None
+    long = replace(of.prompt, messages=(Message("user", "word " * (MAX_MODEL_LEN + 1)),))
+    with pytest.raises(ModelUnavailable) as beyond:
+        await drafted(vllm_server, replace(of, prompt=long))
+    assert "400: BadRequestError" in beyond.value.why
+    assert "word" not in str(beyond.value)
+
+
+async def test_every_value_that_a_policy_may_have_is_taken(vllm_server: EngineStatus) -> None:
+    policy = GenerationPolicy(
+        "of a test",
+        max_new_tokens=8,
+        do_sample=True,
+        temperature=0.7,
+        top_p=0.9,
+        top_k=40,
+        min_p=0.05,
+        repetition_penalty=1.1,
+        presence_penalty=0.5,
+        frequency_penalty=-0.5,
+        seed=None,
+        stop=("\n\n",),
+    )
+    _, end = await drafted(vllm_server, replace(task("text"), policy=policy))
+    assert 0 < end.output_tokens <= 8
+
+
+def test_the_engine_counts_as_we_do_and_holds_what_it_should(vllm_server: EngineStatus) -> None:
+    chat = chat_tokenizer(MODEL.name)
+    assert count_tokens(vllm_server.url, str(vllm_server.model), COUNTED) == len(chat.ids(COUNTED))
+    assert counting_faults(vllm_server.url, str(vllm_server.model), chat) == ()
+    assert what_is_wrong(vllm_server.url, MODEL.name, MAX_MODEL_LEN) is None
+    assert what_is_wrong(vllm_server.url, "other", MAX_MODEL_LEN) == "another model is served"
