@@ -90,6 +90,11 @@ def fail(session: Session, job: Job, code: str, reason: str, *, may_pass: bool =
     return _give_up(session, job, code, reason)
 
 
+def put_back(session: Session, job: Job) -> bool:
+    """For the next who asks; this attempt counts for none. False if it is no longer the caller's."""
+    return _change(session, job, {"state": "queued", "lease_until": None, "attempts": job.attempts - 1})
+
+
 def get_job(session: Session, tenant_id: str, job_id: str) -> Job:
     """:raises NotFound: if the tenant has no such job."""
     row = session.execute(_jobs().where(JobRow.tenant_id == tenant_id, JobRow.id == job_id)).one_or_none()

@@ -44,13 +44,17 @@ STATE_AT: dict[str, DocumentState] = {
     "embedding": "embedding",
     BETWEEN_BATCHES: "embedding",
 }
-EMBEDDED_AT_ONCE = 64  # chunks: about half a minute on two cores
+EMBEDDED_AT_ONCE = 16  # chunks: some seconds on two cores, which is what a worker takes to stop
 TITLE_TOKENS = 64  # of the embedder's tokens, what a title may take of a chunk's room
 MARGIN_TOKENS = 16  # prefix, special tokens and joins
 
 
 class JobLost(Exception):
     """The lease ran out and another worker has the job: stop, quietly."""
+
+
+class WorkerStops(Exception):
+    """Raised by what watches the steps: the job goes back to the queue as if it had not been begun."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,6 +158,9 @@ def work_off(bench: Workbench, job: jobs.Job, reached: Reached = unwatched) -> N
             ingest_document(bench, pending, on_step)
         with bench.database.writing() as session:
             jobs.finish(session, job)
+    except WorkerStops:
+        with bench.database.writing() as session:
+            jobs.put_back(session, job)
     except JobLost:
         LOG.warning("job lost to another worker", extra={"job_id": job.id})
     except CitewardError as error:

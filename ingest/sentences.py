@@ -13,7 +13,7 @@ CLOSERS = "\"'”’)）]］】》〉」』»"
 # A run of terminators with the quotes and brackets that close after it, or a line's end.
 CANDIDATE = re.compile(rf"(?P<stop>[。！？｡!?…]+|\.+)[{re.escape(CLOSERS)}]*|\n")
 LAST_WORD = re.compile(r"[A-Za-z.]+$")
-ENUMERATION = re.compile(r"[(（]?(?:\d{1,3}|[A-Za-z]|[ivx]{1,5})(?:\.\d{1,3})*$")
+ENUMERATION = re.compile(r"[(（]?(?:[A-Za-z]?\d{1,3}|[A-Za-z]|[ivx]{1,5})(?:\.\d{1,3})*$")
 NEXT_LINE_STARTS_ANEW = re.compile(
     r"[ \t]*(?:\n|#{1,6} |\||[-*+•·●] |\d{1,3}[.)、] ?|[(（]?[一二三四五六七八九十]{1,3}[)）、])"
 )

@@ -14,7 +14,7 @@ from anyio import to_thread
 from fastapi import FastAPI
 
 from ingest.corpus.settings import variable
-from ingest.pipeline import BETWEEN_BATCHES, Workbench, work_off_next
+from ingest.pipeline import BETWEEN_BATCHES, Workbench, WorkerStops, work_off_next
 from service.api import answers, collections, documents, health, jobs, people, questions
 from service.api.edge import Edge
 from service.api.errors import handle_errors
@@ -74,17 +74,20 @@ class IngestionWorker:
         while not self.stopping.is_set():
             self.wanted.clear()
             try:
-                while not self.stopping.is_set() and work_off_next(self.bench, self._let_one_pass):
+                while not self.stopping.is_set() and work_off_next(self.bench, self.let_one_pass):
                     pass
             except Exception as error:  # the thread must outlive one job; its lease runs out
                 LOG.error(json.dumps({"event": "ingestion_failed", "error": type(error).__name__}))
             self.wanted.wait(LOOK_EVERY_SECONDS)
 
-    def _let_one_pass(self, step: str) -> None:
+    def let_one_pass(self, step: str) -> None:
         """Within a job: its lease was renewed just now; if it runs out meanwhile and another worker takes the
         job, the next step notices."""
-        if step == BETWEEN_BATCHES and not self.stopping.is_set():
-            work_off_next(self.bench)
+        if step != BETWEEN_BATCHES:
+            return
+        if self.stopping.is_set():
+            raise WorkerStops
+        work_off_next(self.bench)
 
 
 def create_app(source: Parts | ServiceSettings) -> FastAPI:

@@ -23,7 +23,7 @@ from ingest.corpus.types import Scores
 from ingest.sentences import sentence_spans
 from service.check import too_long
 from service.nearness import Background
-from service.numbers import Fact, Number, find_facts
+from service.numbers import Fact, Identifier, Number, find_facts
 from service.overlap import content_words, coverage, rarity
 from service.types import DraftStatement, Evidence, Generated, GenerationTask
 
@@ -67,8 +67,9 @@ ASKS_FOR_QUANTITY = re.compile(
     r"|多少|几(?!乎)|多久|多长|多大|多高|多深|多远",
     re.IGNORECASE,
 )
-ENDS_AS_STATEMENT = re.compile(r"[.。！!…;；:：][\"'”’)）\]】》」』]*$")
-ENDS_AS_QUESTION = re.compile(r"[?？][\"'”’)）\]】》」』]*$")
+CLOSED = r"[\"'”’)）\]】》」』*_`]*$"
+ENDS_AS_STATEMENT = re.compile(rf"[.。！!…;；:：]{CLOSED}")
+ENDS_AS_QUESTION = re.compile(rf"[?？]{CLOSED}")
 ITEM = re.compile(r"[-*+•·●] |\d{1,3}[.)、](?!\d)|[(（]?[一二三四五六七八九十]{1,3}[)）、]|\|")
 NOT_PROSE = re.compile(r"#|[{<]|```")  # a heading, or data and markup: nothing that says anything
 # What claims that the evidence ends here: whatever a document says after it is not quoted.
@@ -228,7 +229,9 @@ def _prose(evidence: Evidence, texts: Iterable[str]) -> Iterator[Sentence]:
 
 def _is_title(text: str) -> bool:
     """A short line that says nothing of anything: no stop, no list item, no number, no "name: value"."""
-    if ENDS_AS_STATEMENT.search(text) or ITEM.match(text) or ":" in text or "：" in text or find_facts(text):
+    if ENDS_AS_STATEMENT.search(text) or ITEM.match(text) or ":" in text or "：" in text:
+        return False
+    if any(not isinstance(fact.value, Identifier) for fact in find_facts(text)):
         return False
     return len(text.split()) <= LONGEST_TITLE and len(text) <= 10 * LONGEST_TITLE
 

@@ -12,7 +12,7 @@ from ingest.corpus.database import Database
 from ingest.corpus.lookup import list_documents
 from ingest.corpus.settings import CorpusSettings
 from ingest.corpus.types import FloatMatrix
-from ingest.pipeline import EMBEDDED_AT_ONCE, Workbench, submit_document
+from ingest.pipeline import EMBEDDED_AT_ONCE, Workbench, submit_document, work_off_next
 from service.app import IngestionWorker
 from tests.fakes import HashEmbedder
 from tests.ingest.storing import ADMIN, furnish
@@ -66,3 +66,21 @@ def test_between_the_batches_of_a_long_document_another_is_done(database: Databa
     assert [(one.source_name, one.state) for one in documents] == [
         (f"{name}.txt", "ready") for name in ("long", "first", "second", "third")
     ]
+
+
+@pytest.mark.parametrize("database", ["sqlite"], indirect=True)
+def test_worker_that_stops_puts_a_long_document_back(database: Database) -> None:
+    """It does not wait for its end, and the attempt counts for none."""
+    furnish(database)
+    submit(database, "long", 3 * EMBEDDED_AT_ONCE)
+    bench = Workbench(database, Watched(), CorpusSettings(chunk_tokens=CHUNK_TOKENS))
+    worker = IngestionWorker(bench)
+    worker.stopping.set()
+    work_off_next(bench, worker.let_one_pass)
+    with database.reading() as session:
+        (job,) = jobs.list_jobs(session, "acme")
+    assert (job.state, job.attempts) == ("queued", 0)
+    work_off_all(database, Watched())
+    with database.reading() as session:
+        (document,) = list_documents(session, ADMIN, "docs")
+    assert document.state == "ready"

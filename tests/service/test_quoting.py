@@ -129,8 +129,23 @@ def test_question_of_the_text_is_no_answer_and_what_follows_it_is_quoted_with_it
     assert quote("Can I dance here?", *evidence("Can I dance here? Who knows?")) == []
 
 
+@pytest.mark.parametrize(
+    ("question", "text", "answer"),
+    [
+        ("Can I bring my dog?", "**Q: Can I bring my dog?**\n\nA: Yes, on Fridays.", "A: Yes, on Fridays."),
+        ("泽塔打印机谁来修？", "Q1. 泽塔打印机谁来修？\nA1. 请拨打分机3146。", "A1. 请拨打分机3146。"),
+    ],
+)
+def test_question_is_told_from_its_answer_however_they_are_marked(
+    question: str, text: str, answer: str
+) -> None:
+    ((quoted, _),) = quote(question, *evidence(text))
+    assert quoted.endswith(f"\n{answer}")
+
+
 def test_title_is_no_answer() -> None:
     assert quote("Parking permits", *evidence("Parking permits for all staff\n\nCars are washed.")) == []
+    assert quote("BW-40 installation?", *evidence("BW-40 installation guide\n\nCars are washed.")) == []
 
 
 def test_sentence_without_a_quantity_does_not_answer_how_many() -> None:
