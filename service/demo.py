@@ -26,7 +26,7 @@ from service.sample import Ask, Sample, SampleDocument, SampleQuestion, load_sam
 KEY_NAME = "demo"
 TELL_SECONDS = 5.0  # between two signs of life
 READY_SECONDS = 180.0  # loading the embedder takes a busy two-core machine half a minute
-REQUEST_SECONDS = 150.0  # an upload that is waited for
+PATIENCE_SECONDS = 150.0  # for an upload that is waited for, or an answer
 CONFLICT = 409
 LOG_LINES = 15
 
@@ -50,6 +50,7 @@ class Problem(Exception):
 class Client:
     url: str
     key: str
+    patience: float = PATIENCE_SECONDS
 
     def send(self, method: str, path: str, body: object = None) -> Any:
         """:raises Problem: for any status from 400 on."""
@@ -66,7 +67,7 @@ class Client:
         headers = {"Authorization": f"Bearer {self.key}", "Content-Type": content_type}
         request = urllib.request.Request(self.url + path, data, headers, method=method)
         try:
-            with urllib.request.urlopen(request, timeout=REQUEST_SECONDS) as response:
+            with urllib.request.urlopen(request, timeout=self.patience) as response:
                 return json.loads(response.read() or b"null")
         except urllib.error.HTTPError as error:
             raise Problem(error.code, f"{method} {path}: {error.read().decode()}") from error
@@ -197,24 +198,28 @@ def demo_questions(sample: Sample) -> list[SampleQuestion]:
 def make_readers(admin: Client, sample: Sample) -> dict[str, Client]:
     """Who asks the demonstration's questions, by user id, each with a key of his own."""
     askers = sorted({ask.asker for question in demo_questions(sample) for ask in question.asks})
-    return {asker: Client(admin.url, renew_key(admin, asker)) for asker in askers}
+    return {asker: Client(admin.url, renew_key(admin, asker), admin.patience) for asker in askers}
 
 
-def ask_all(readers: Mapping[str, Client], sample: Sample) -> Iterator[Asked]:
-    """The demonstration's questions, each by each of its askers."""
+def ask_all(readers: Mapping[str, Client], sample: Sample, generator: str) -> Iterator[Asked]:
+    """The demonstration's questions, each by each of its askers; `generator` must have answered."""
     for question in demo_questions(sample):
         for ask in question.asks:
             reader = readers[ask.asker]
             body = {"question": question.text, "collections": [sample.collection_id]}
             answer = reader.send("POST", "/v1/ask", body)
-            yield Asked(question, ask, answer, tuple(faults(reader, question, ask, answer)))
+            yield Asked(question, ask, answer, tuple(faults(reader, question, ask, answer, generator)))
 
 
-def faults(reader: Client, question: SampleQuestion, ask: Ask, answer: dict[str, Any]) -> Iterator[str]:
+def faults(
+    reader: Client, question: SampleQuestion, ask: Ask, answer: dict[str, Any], generator: str
+) -> Iterator[str]:
     """What differs from the sample's word; and each quote must stand where its citation says."""
     if answer["outcome"] != ask.outcome:
         yield f"it was {answer['outcome']}, and must be {ask.outcome}"
         return
+    if answer["generator"] != generator:
+        yield f"{answer['generator']} answered, and {generator} must have"
     said = answer["answer"] + "".join(citation["quote"] for citation in answer["citations"])
     if ask.outcome == "answered":
         yield from (f"it lacks {words!r}" for words in question.must_contain if words not in said)
@@ -285,17 +290,21 @@ def main() -> int:
     parser.add_argument(
         "--pid-file", type=Path, help="of the service, to notice if it ends; its log stands beside it"
     )
+    parser.add_argument("--generator", default="quoting", help="who must have answered: quoting or vllm")
+    parser.add_argument("--patience", type=float, default=PATIENCE_SECONDS, help="longest wait, in seconds")
     parser.add_argument("--citeward", default="citeward", help="how the command is called on its data")
     arguments = parser.parse_args()
     sample = load_sample()
     try:
         wait_until_ready(arguments.url, arguments.pid_file)
-        with revoked_afterwards(Client(arguments.url, json.load(sys.stdin)["api_key"])) as admin:
+        with revoked_afterwards(
+            Client(arguments.url, json.load(sys.stdin)["api_key"], arguments.patience)
+        ) as admin:
             tell(f"==> Loading the sample: {len(sample.documents)} documents of {sample.company}")
             load(admin, sample)
             readers = make_readers(admin, sample)
         wrong = 0
-        for asked in ask_all(readers, sample):
+        for asked in ask_all(readers, sample, arguments.generator):
             tell(describe(asked, sample))
             wrong += bool(asked.wrong)
         asker = demo_questions(sample)[0].asks[0].asker
