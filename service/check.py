@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from ingest.read.walls import find_walls
 from ingest.sentences import sentence_spans
 from service.cite import says_something
-from service.negation import is_negated
+from service.negation import is_negated, opposite_in
 from service.numbers import Fact, find_facts, is_stated, nearest_stated
 from service.overlap import content_words, coverage
 from service.plain import plain_text
@@ -135,9 +135,15 @@ def _contradiction(claim: str, premise: str, markers: str) -> str | None:
         weights = dict.fromkeys(content_words(said), 1.0)
         shares = [coverage(weights, held) for held in words]
         best = max(shares, default=0.0)
-        denied = [is_negated(one) for one, share in zip(sentences, shares, strict=True) if share == best]
-        if best >= SAME_SUBJECT and is_negated(said) not in denied:
+        nearest = [one for one, share in zip(sentences, shares, strict=True) if share == best]
+        if best < SAME_SUBJECT:
+            continue
+        denied = [is_negated(one) for one in nearest]
+        if is_negated(said) not in denied:
             return f"{markers} {'denies' if denied[0] else 'does not deny'} what the statement says."
+        opposites = [opposite_in(said, one) for one in nearest]
+        if all(opposites):
+            return f"{markers} says {opposites[0]!r}, the opposite of what the statement says."
     return None
 
 

@@ -37,6 +37,31 @@ def check(
     return check_statement(draft, passages, permitted, LexicalSemanticJudge(HashEmbedder()))
 
 
+BOX = "Returns are accepted within 30 days if the box is unopened."
+
+
+@pytest.mark.parametrize(
+    "claim",
+    [
+        "You can return an opened box.",
+        "An opened box can be returned within 30 days.",
+        "Returns are accepted within 30 days if the box is opened.",
+    ],
+)
+def test_prefix_that_makes_a_word_its_opposite_denies(claim: str) -> None:
+    assert check(claim, "C1", of=evidence(BOX)).verdict.status == "not_supported"
+    said_of_opened = BOX.replace("unopened", "opened")
+    assert check(claim.replace("opened", "unopened"), "C1", of=evidence(said_of_opened)).verdict.status == (
+        "not_supported"
+    )
+
+
+@pytest.mark.parametrize("word", ["opened", "inspected"])
+def test_word_that_is_there_itself_is_no_opposite(word: str) -> None:
+    passages = evidence(f"The box is {word} and then unopened boxes are inspected.")
+    assert check(f"The box is {word}.", "C1", of=passages).verdict.level != "facts"
+
+
 def test_sentence_of_the_passage_is_supported_and_shown_in_place() -> None:
     passages = evidence(RETURNS, start=1000)
     sentence = "Customers may return goods within 30 days of delivery."
