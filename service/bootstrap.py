@@ -14,6 +14,7 @@ from ingest.corpus.snapshot import Corpus
 from ingest.pipeline import Workbench, require_fitting_chunks
 from service.adapters.chat_template import TemplateTokenizer
 from service.adapters.vllm import VllmGenerator
+from service.breaker import CircuitBreaker
 from service.engine.chat import Deadlines
 from service.engine.launch import find_model
 from service.fallback import FallbackGenerator
@@ -90,7 +91,7 @@ def open_generator(settings: ServiceSettings, quoting: Generator) -> Generator:
         first_token=settings.engine_first_token_seconds,
         total=settings.engine_total_seconds,
     )
-    model = VllmGenerator(settings.engine_url, settings.llm, deadlines)
+    model = CircuitBreaker(VllmGenerator(settings.engine_url, settings.llm, deadlines))
     return FallbackGenerator(model, quoting) if settings.on_engine_failure == "quoting" else model
 
 

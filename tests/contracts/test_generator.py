@@ -17,6 +17,7 @@ from anyio import create_task_group, to_thread, wait_all_tasks_blocked
 
 from ingest.corpus.seams import Embedder
 from service.adapters.vllm import VllmGenerator
+from service.breaker import CircuitBreaker
 from service.cite import parse_draft
 from service.engine.chat import Deadlines
 from service.fallback import FallbackGenerator
@@ -77,6 +78,12 @@ async def over_http() -> AsyncIterator[Subject]:
 
 
 @asynccontextmanager
+async def behind_a_breaker() -> AsyncIterator[Subject]:
+    async with over_http() as subject:
+        yield replace(subject, generator=CircuitBreaker(subject.generator))
+
+
+@asynccontextmanager
 async def quoting_in_its_place() -> AsyncIterator[Subject]:
     with scripted_engine(Reply([Do.BREAK])) as engine:
         model = VllmGenerator(engine.url, MODEL, Deadlines(5.0, 60.0, 60.0))
@@ -93,6 +100,7 @@ GENERATORS: dict[str, Callable[[], AbstractAsyncContextManager[Subject]]] = {
     "quoting, real embedder": quoting,
     "scripted": scripted,
     "vllm, scripted server": over_http,
+    "vllm behind a breaker": behind_a_breaker,
     "quoting in place of vllm": quoting_in_its_place,
 }
 

@@ -14,7 +14,9 @@ import pytest
 
 from ingest.corpus.database import Database
 from service.bootstrap import open_generator
+from service.breaker import FAILURES, CircuitBreaker
 from service.engine.probe import COUNTED
+from service.fallback import FallbackGenerator
 from service.parts import Parts
 from tests.fakes import make_prompting
 from tests.scripted_engine import MODEL, ROLE, Do, Reply, ScriptedEngine, scripted_engine, spoken, token
@@ -44,6 +46,13 @@ class Asking:
 
     world: World
     engine: ScriptedEngine
+
+    @property
+    def breaker(self) -> CircuitBreaker:
+        fallback = self.world.parts.generator
+        assert isinstance(fallback, FallbackGenerator)
+        assert isinstance(fallback.first, CircuitBreaker)
+        return fallback.first
 
     def stream(self) -> list[tuple[str, Any]]:
         headers = {"Accept": "text/event-stream"}
@@ -114,6 +123,43 @@ def test_where_its_failure_is_to_be_an_error_it_is_one(database: Database, tmp_p
     assert (streamed[-1][0], streamed[-1][1]["code"]) == ("error", code)
     assert {one["finish_reason"] for one in kept} == {"error"}
     assert f'citeward_engine_faults_total{{code="{code}"}} 2.0' in metrics
+
+
+@pytest.mark.parametrize("code", ["model_unavailable", "model_timeout"])
+def test_a_dead_engine_is_left_alone_and_asked_again_when_it_has_cooled_down(
+    database: Database, tmp_path: Path, code: str
+) -> None:
+    replies = [Reply(BROKEN[code])] * FAILURES + [Reply(spoken(SPOKEN))]
+    with asking(database, tmp_path, *replies, **patience(code)) as here:
+        quoted = [here.world.bob.ask(QUESTION) for _ in range(FAILURES + 1)]
+        assert len(here.engine.asked) == FAILURES
+        metrics = here.world.root.get("/metrics").text
+        here.breaker.open_until = here.breaker.clock()
+        answers = [here.world.bob.ask(QUESTION) for _ in range(2)]
+        assert len(here.engine.asked) == FAILURES + 2
+    assert {(one["outcome"], *one["degraded"]) for one in quoted} == {("answered", "quoting")}
+    counted = FAILURES + (code == "model_unavailable")  # which is what the fourth was told, too
+    assert f'citeward_engine_faults_total{{code="{code}"}} {counted}.0' in metrics
+    assert [one["generator"] for one in answers] == ["vllm", "vllm"]
+
+
+def test_where_its_failure_is_an_error_a_dead_engine_is_one_at_once(
+    database: Database, tmp_path: Path
+) -> None:
+    dead = Reply(BROKEN["model_unavailable"])
+    with asking(database, tmp_path, dead, on_engine_failure="error") as here:
+        for _ in range(FAILURES + 1):
+            response = here.world.bob.send("POST", "/v1/ask", json={"question": QUESTION})
+        assert len(here.engine.asked) == FAILURES
+    assert (response.status_code, response.json()["code"]) == (503, "model_unavailable")
+    assert f"failed {FAILURES} times in a row" in response.json()["why"]
+
+
+def test_an_engine_that_says_what_cannot_be_used_is_asked_again(database: Database, tmp_path: Path) -> None:
+    with asking(database, tmp_path, Reply(BROKEN["model_bad_output"])) as here:
+        for _ in range(FAILURES + 1):
+            assert here.world.bob.ask(QUESTION)["degraded"] == ["quoting"]
+        assert len(here.engine.asked) == FAILURES + 1
 
 
 def test_where_it_fails_after_a_statement_the_stream_ends_with_the_error(

@@ -9,6 +9,7 @@ from ingest.corpus.errors import InvalidInput, Unavailable
 from ingest.corpus.settings import CorpusSettings
 from service.adapters.vllm import VllmGenerator
 from service.bootstrap import config_hash, open_generator, open_prompting
+from service.breaker import CircuitBreaker
 from service.engine.chat import Deadlines
 from service.fallback import FallbackGenerator
 from service.settings import ServiceSettings
@@ -47,15 +48,19 @@ def test_without_a_model_answers_are_quoted_and_with_one_they_are_where_it_fails
         quoting,
     )
     assert isinstance(chosen, FallbackGenerator)
-    assert isinstance(chosen.first, VllmGenerator)
-    assert (chosen.first.url, chosen.first.model) == ("http://127.0.0.1:9001", "tiny")
-    assert chosen.first.deadlines == Deadlines(connect=1, first_token=2, total=3)
+    assert isinstance(chosen.first, CircuitBreaker)
+    model = chosen.first.model
+    assert isinstance(model, VllmGenerator)
+    assert (model.url, model.model) == ("http://127.0.0.1:9001", "tiny")
+    assert model.deadlines == Deadlines(connect=1, first_token=2, total=3)
     assert chosen.second is quoting
 
 
 def test_where_its_failure_is_to_be_an_error_nothing_stands_behind_the_model() -> None:
     settings = ServiceSettings(llm="tiny", on_engine_failure="error")
-    assert isinstance(open_generator(settings, ScriptedGenerator()), VllmGenerator)
+    alone = open_generator(settings, ScriptedGenerator())
+    assert isinstance(alone, CircuitBreaker)
+    assert isinstance(alone.model, VllmGenerator)
 
 
 @pytest.mark.parametrize(
