@@ -121,6 +121,9 @@ def command(launch: Launch) -> list[str]:
         variables["HF_HUB_OFFLINE"] = "1"
     if not launch.gpu:
         variables["VLLM_CPU_KVCACHE_SPACE"] = str(launch.kv_gib)
+        # A step that takes longer kills the engine, and two busy cores read a long prompt for minutes.
+        variables["VLLM_EXECUTE_MODEL_TIMEOUT_SECONDS"] = "1800"
+        arguments["--max-num-batched-tokens"] = "512"  # so that a step is short enough to be left
         arguments["--dtype"] = "bfloat16"
         switches.append("--enforce-eager")  # compiling takes minutes, and wants a compiler
     return [

@@ -42,12 +42,13 @@ def test_command_line_without_a_gpu() -> None:
     assert command(ON_CPU) == [
         *("env", *SECRETS),
         *("VLLM_NO_USAGE_STATS=1", "DO_NOT_TRACK=1", "HF_HUB_OFFLINE=1", "VLLM_CPU_KVCACHE_SPACE=3"),
+        "VLLM_EXECUTE_MODEL_TIMEOUT_SECONDS=1800",
         *("/venv/bin/python", "-m", "vllm.entrypoints.openai.api_server"),
         *("--model", "/models/tiny", "--served-model-name", "tiny"),
         *("--host", "127.0.0.1", "--port", "8001", "--max-model-len", "4096"),
         *("--generation-config", "vllm"),
         *("--disable-access-log-for-endpoints", "/health,/metrics,/v1/models"),
-        *("--dtype", "bfloat16"),
+        *("--max-num-batched-tokens", "512", "--dtype", "bfloat16"),
         *("--no-enable-log-requests", "--enable-per-request-metrics", "--enable-prompt-tokens-details"),
         "--enforce-eager",
     ]
