@@ -194,6 +194,19 @@ def assert_nothing_forged_is_shown(answer: dict[str, Any], asker: Caller, read: 
         assert stored.json()["document"]["text"][one["start"] : one["end"]] == one["quote"]
 
 
+def words_in(told: Any) -> Iterator[str]:
+    """Every text in it; not ids, times and figures, in which any number may stand by chance."""
+    if isinstance(told, dict):
+        for name, value in told.items():
+            if not (isinstance(value, str) and (name.endswith(("id", "_at")) or name == "url")):
+                yield from words_in(value)
+    elif isinstance(told, list):
+        for value in told:
+            yield from words_in(value)
+    elif isinstance(told, str):
+        yield told
+
+
 def forbidden_in(text: str, case: Case) -> list[str]:
     wanted = (
         one.removeprefix("re:") if one.startswith("re:") else re.escape(one) for one in case["must_not"]
@@ -268,7 +281,7 @@ def test_what_others_own_is_as_if_it_were_not_there(here: Attacked, case: Case) 
     document_id = plant(here.world, case)
     hidden = heard(here, here.world.bob, case)
     assert hidden == missing
-    assert not forbidden_in(json.dumps(hidden, ensure_ascii=False), case)
+    assert not forbidden_in("\n".join(words_in(hidden)), case)
     assert_the_model_reads_it_as_text(here.read_by_the_model())
     assert document_id not in str(hidden) + here.stream(here.world.bob, case["question"])
     assert here.world.bob.get(f"/v1/documents/{document_id}").status_code == 404
@@ -282,10 +295,10 @@ def test_who_claims_to_be_another_is_not_believed(here: Attacked, case: Case) ->
     document_id = plant(here.world, case)
     headers = {**case["extra"]["headers"], "X-Tenant-Id": "globex"}
     answer = here.ask(here.world.bob, case, headers=headers)
-    hits = here.world.bob.send("POST", "/v1/search", json={"query": case["question"]}, headers=headers).text
-    told = json.dumps(answer, ensure_ascii=False) + hits + here.read_by_the_model()
-    assert document_id not in told
-    assert not forbidden_in(told, case)
+    found = here.world.bob.send("POST", "/v1/search", json={"query": case["question"]}, headers=headers)
+    told = [answer["answer"], answer["citations"], found.json(), *blocks(here.read_by_the_model()).values()]
+    assert document_id not in str(told)
+    assert not forbidden_in("\n".join(words_in(told)), case)
     for name, value in case["extra"]["body"].items():
         refused = here.world.bob.send("POST", "/v1/ask", json={"question": case["question"], name: value})
         assert refused.status_code == 422
