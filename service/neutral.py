@@ -31,13 +31,23 @@ UNSEEN_ALONE = ("Cf", "Mn", "Me")  # Unicode categories that make no sign of the
 
 
 def inert(text: str, control_tokens: Iterable[str]) -> str:
-    """The same words, as text that a model can only read. Linear in the length of the text.
+    """The same words, as text that a model can only read.
+
+    What one pass leaves may read as a marker again: passes go on until one changes nothing. Each is linear,
+    and each but the last takes brackets away, so that there is an end.
 
     :param control_tokens: what the target's tokenizer takes for structure.
     """
+    openings = _openings(frozenset(control_tokens))
+    while (passed := _pass(text, openings)) != text:
+        text = passed
+    return text
+
+
+def _pass(text: str, openings: re.Pattern[str]) -> str:
     text = VARIATIONS.sub("", UNSEEN.sub("", text))
     text = ROLE.sub(r"\g<lead>‹\g<role>›\g<tail>", without_forged_markers(text))
-    return _without(_openings(frozenset(control_tokens)), text)
+    return _without(openings, text)
 
 
 def _without(openings: re.Pattern[str], text: str) -> str:

@@ -323,6 +323,8 @@ def test_one_that_is_never_ready_is_stopped(
 def test_the_services_secrets_do_not_reach_it(
     tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    for name in [name for name in os.environ if name.startswith("CITEWARD_")]:
+        monkeypatch.delenv(name)
     for name in ("CITEWARD_KEY_SECRET", "CITEWARD_DATABASE_URL", "CITEWARD_HOME"):
         monkeypatch.setenv(name, "x" * 20)
     start(stand_in(tmp_path), folder)

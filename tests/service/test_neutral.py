@@ -1,5 +1,5 @@
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from service.neutral import inert
@@ -50,6 +50,7 @@ def test_what_imitates_nothing_stays_as_it_is(text: str) -> None:
     assert inert(text, CONTROLS) == text
 
 
+@example(["[", "<|im_start|>", "[C1]", "[gMASK]"])
 @given(
     st.lists(st.sampled_from([*CONTROLS, "[C1]", "<", "|", "\u200b", "[", "C1]", "x", "\n", "User:", "ｅ"]))
 )
