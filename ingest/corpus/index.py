@@ -121,9 +121,10 @@ class CollectionIndex:
 
     def _rows(self, chunk_ids: Sequence[int]) -> Numbers:
         wanted = np.asarray(chunk_ids, dtype=np.int64)
-        if not np.isin(wanted, self.living_chunks).all():
+        places = np.searchsorted(self.living_chunks, wanted)
+        if (places == len(self.living_chunks)).any() or (self.living_chunks[places] != wanted).any():
             raise InvalidInput("A chunk to be scored is not in this index.", field="chunk_ids")
-        return self.living_rows[np.searchsorted(self.living_chunks, wanted)]
+        return self.living_rows[places]
 
 
 # --- from the database -------------------------------------------------------------------------
