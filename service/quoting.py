@@ -88,16 +88,13 @@ class Sentence:
 
     evidence: Evidence
     text: str
+    lead: str  # the header of the table that it is a row of, or the question that it answers; or empty
     words: frozenset[str]
-    lead: str = ""  # the header of the table that it is a row of, or the question that it answers
-
-    @property
-    def script(self) -> int:
-        return script_of(self.with_lead)
+    script: int  # of lead and text
 
     @property
     def with_lead(self) -> str:
-        return f"{self.lead}\n{self.text}" if self.lead else self.text
+        return _led(self.lead, self.text)
 
     @property
     def is_item(self) -> bool:
@@ -122,8 +119,10 @@ class QuotingGenerator:
         sentences = read_sentences(evidence, asked)
         if not sentences:
             return ()
+        told = told_by(question, sentences)
         margins = self._margins(question, asked, sentences)
-        liked = np.array([_likes(question, sentence) for sentence in sentences])
+        margins -= NO_QUANTITY_WEIGHT * np.array([_lacks_quantity(question, facts) for facts in told])
+        liked = np.array([_likes(question, *each) for each in zip(sentences, told, strict=True)])
         scores = np.where(margins >= 0, margins + liked, -np.inf)
         best = int(np.argmax(scores))
         if np.isneginf(scores[best]):
@@ -135,19 +134,15 @@ class QuotingGenerator:
         """By how much each sentence scores more than the least that answers; shape (sentences,)."""
         asked_in = script_of(question)
         scripts = np.array([sentence.script for sentence in sentences])
-        abroad = scripts != asked_in
         probe = self.background.probe(self.embedder.embed_query(question), asked_in)
         passages = self.embedder.embed_passages([sentence.with_lead for sentence in sentences])
         near = probe.nearness((passages @ probe.vector).astype(np.float64), scripts)
         weights = rarity([sentence.words for sentence in sentences], asked)
         covered = np.array([_covered(weights, each, asked_in) for each in sentences])
-        margins = covered + np.where(
-            abroad,
+        return covered + np.where(
+            scripts != asked_in,
             NEARNESS_WEIGHT_ABROAD * (near - LEAST_ABROAD[asked_in]),
             NEARNESS_WEIGHT * near - LEAST[asked_in],
-        )
-        return margins - NO_QUANTITY_WEIGHT * np.array(
-            [_lacks_quantity(question, each) for each in sentences]
         )
 
 
@@ -162,6 +157,17 @@ def read_sentences(evidence: Sequence[Evidence], asked: frozenset[str]) -> list[
         if sentence.words - asked and not too_long(sentence.with_lead):
             different.setdefault("".join(sentence.text.split()), sentence)
     return list(islice(different.values(), MOST_SENTENCES_READ))
+
+
+def told_by(question: str, sentences: Sequence[Sentence]) -> list[list[Fact]]:
+    """The numbers and dates of each sentence that the question does not give; read if it asks for one."""
+    if not (ASKS_FOR_FACT.search(question) or ASKS_FOR_QUANTITY.search(question)):
+        return [[] for _ in sentences]
+    given = {fact.value for fact in find_facts(question)}
+    return [
+        [each for each in find_facts(one.text) if each.value not in given and not each.incidental]
+        for one in sentences
+    ]
 
 
 def as_good_as_the_best(sentences: Sequence[Sentence], scores: Scores) -> list[Sentence]:
@@ -211,9 +217,17 @@ def _sentences(evidence: Evidence) -> Iterator[Sentence]:
         header = ""
 
 
+def _sentence(evidence: Evidence, text: str, lead: str) -> Sentence:
+    return Sentence(evidence, text, lead, content_words(text), script_of(_led(lead, text)))
+
+
+def _led(lead: str, text: str) -> str:
+    return f"{lead}\n{text}" if lead else text
+
+
 def _rows(evidence: Evidence, header: str, texts: Iterable[str]) -> Iterator[Sentence]:
     for text in texts:
-        yield Sentence(evidence, text, content_words(text), header)
+        yield _sentence(evidence, text, header)
 
 
 def _prose(evidence: Evidence, texts: Iterable[str]) -> Iterator[Sentence]:
@@ -223,7 +237,7 @@ def _prose(evidence: Evidence, texts: Iterable[str]) -> Iterator[Sentence]:
         if ENDS_AS_QUESTION.search(text):
             question = text
         elif not NOT_PROSE.match(text) and not _is_title(text):
-            yield Sentence(evidence, text, content_words(text), question)
+            yield _sentence(evidence, text, question)
             question = ""
 
 
@@ -267,21 +281,15 @@ def _held(word: str, sentence: Sentence, around: frozenset[str]) -> float:
     return AROUND_WEIGHT if word in around else 0.0
 
 
-def _likes(question: str, sentence: Sentence) -> float:
+def _likes(question: str, sentence: Sentence, told: Sequence[Fact]) -> float:
     """What puts one answering sentence before another: the kind of answer, the passage, the language."""
-    answers = bool(ASKS_FOR_FACT.search(question)) and bool(_told(question, sentence))
+    answers = bool(ASKS_FOR_FACT.search(question)) and bool(told)
     rank = int(sentence.evidence.marker.removeprefix("C")) - 1
     abroad = sentence.script != script_of(question)
     return ANSWER_WEIGHT * answers - RANK_WEIGHT * rank - ABROAD_WEIGHT * abroad
 
 
-def _lacks_quantity(question: str, sentence: Sentence) -> bool:
+def _lacks_quantity(question: str, told: Sequence[Fact]) -> bool:
     if not ASKS_FOR_QUANTITY.search(question):
         return False
-    return not any(isinstance(fact.value, Number) for fact in _told(question, sentence))
-
-
-def _told(question: str, sentence: Sentence) -> list[Fact]:
-    """The numbers and dates of the sentence that the question does not give."""
-    given = {fact.value for fact in find_facts(question)}
-    return [each for each in find_facts(sentence.text) if each.value not in given and not each.incidental]
+    return not any(isinstance(fact.value, Number) for fact in told)

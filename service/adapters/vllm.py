@@ -30,7 +30,7 @@ from service.types import DraftStatement, Generated, GenerationTask
 
 RETRY_SECONDS = 0.2  # before the one more try
 LONGEST_EVENT = 256 * 1024  # bytes; a token's is a few hundred
-END = b"[DONE]"
+DATA, END = b"data:", b"[DONE]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,8 +130,11 @@ async def events_of(response: httpx2.Response) -> AsyncGenerator[bytes]:
     async with aclosing(response.aiter_raw()) as pieces:
         async for piece in pieces:
             *lines, rest = (rest + piece).split(b"\n")
-            for line in lines:
-                if line.startswith(b"data:"):
-                    yield line.removeprefix(b"data:").strip()
+            for line in filter(is_data, lines):
+                yield line.removeprefix(DATA).strip()
             if len(rest) > LONGEST_EVENT:
                 raise bad_stream("Its stream has a line without end.")
+
+
+def is_data(line: bytes) -> bool:
+    return line.startswith(DATA)

@@ -39,7 +39,7 @@ class AskRequest(Sent):
     include_citations: bool = True
     output: Annotated[
         Literal["statements", "text"],
-        Field(description="The same in this version: `answer` is the text, `statements` what was checked."),
+        Field(description="How a language model is asked to write; the same answer's shape, checked alike."),
     ] = "statements"
 
 
