@@ -20,6 +20,7 @@ class InProcess:
 
     caller: Caller
     url: str = "http://test"
+    patience: float = 60
 
     @property
     def key(self) -> str:
