@@ -3,9 +3,9 @@
     retrieve      permitted chunks by meaning and by words, fused into one order
     look up       the one read of the database: text, version, permission asked again from the truth
     rerank        a better order
-    pack          what fits the token budget becomes evidence C1 … Cn; every candidate gets a reason
+    pack          what fits the token budget becomes evidence C1 … Cn; every candidate gets a reason; for a
+                  language model the prompt that shows it is made, and counted in the model's own tokens
     sufficiency   too little evidence: refuse, without generating
-    prompt        for a language model: its messages, counted in its own tokens; none for quoting
     generate      drafted statements, one by one
     check         each statement against the passages that it cites; only what passed is shown
     keep          the record of all this, before the answer is handed out
@@ -21,7 +21,7 @@ from contextlib import aclosing
 from ingest.corpus.types import Principal
 from service.assemble import AnswerInProgress, cite
 from service.check import check_statement
-from service.fit import pack_evidence, prompt_of
+from service.fit import pack_evidence
 from service.look_up import look_up, still_readable
 from service.parts import Parts
 from service.refuse import refuse
@@ -68,17 +68,14 @@ async def stages(making: AnswerInProgress, parts: Parts) -> AsyncGenerator[Event
     making.ranked = await making.timed("rerank", parts.reranker.rerank, question.text, making.ranked)
 
     yield Progress("pack")
-    making.packed = await making.timed("pack", pack_evidence, question, making.ranked, making.boundary, parts)
+    making.packed, prompt = await making.timed(
+        "pack", pack_evidence, question, making.ranked, making.boundary, parts
+    )
     yield EvidenceFound(len(making.packed.evidence))
 
     code = await making.timed("sufficiency", find_insufficiency, question, making.fused, making.packed)
-    if code is None and parts.prompting is not None:
-        yield Progress("prompt")
-        making.prompt = await making.timed(
-            "prompt", prompt_of, question, making.packed.evidence, making.boundary, parts.prompting
-        )
-
     if code is None:
+        making.prompt = prompt
         yield Progress("generate")
         async with aclosing(checked_statements(making, parts)) as passed:
             async for statement in passed:

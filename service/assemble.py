@@ -59,7 +59,7 @@ class AnswerInProgress:
     ranked: tuple[RankedChunk, ...] = ()
     boundary: str = field(default_factory=lambda: token_hex(BOUNDARY_BYTES))  # of evidence in a prompt
     packed: Packed = NOTHING_PACKED
-    prompt: Prompt | None = None  # None: not got so far, or there is no language model
+    prompt: Prompt | None = None  # None: nothing was generated, or not by a language model
     generated: Generated | None = None
     statements: list[Statement] = field(default_factory=list)  # dropped ones included
     refusal: Refusal | None = None
@@ -123,7 +123,8 @@ class AnswerInProgress:
         prompting = self.parts.prompting
         asked_with = prompting.versions(self.question.language) if prompting else {}
         versions = {**self.parts.versions(), **asked_with, "index_generation": self.generation}
-        return {**versions, "model": self.made.version or versions["model"]}
+        made_by = {"model": self.made.version or versions["model"], "engine": self.made.engine or "none"}
+        return {**versions, **made_by}
 
     def task(self) -> GenerationTask:
         """All that the generator is given."""
@@ -131,14 +132,16 @@ class AnswerInProgress:
         return GenerationTask(
             question=self.question,
             evidence=self.packed.evidence,
-            max_output_tokens=self.parts.settings.reserved_output,
             prompt=self.prompt,
             policy=prompting.policy if prompting else None,
             tenant_salt=prompting.salt(self.principal.tenant_id) if prompting else "",
         )
 
     def timings_ms(self) -> dict[str, float]:
-        return {**self.made.timings_ms, **self.clock.timings_ms()}
+        """With `tokens_per_second` among them, the one that is no time."""
+        rate = self.made.tokens_per_second
+        decoded = {} if rate is None else {"tokens_per_second": rate}
+        return {**self.made.timings_ms, **decoded, **self.clock.timings_ms()}
 
     def _make_answer(self) -> Answer:
         """With its citations even where none were asked for: what is kept must say what it rests on."""

@@ -12,11 +12,12 @@ from ingest.corpus.embedder import SentenceTransformerEmbedder, locate_model
 from ingest.corpus.seams import Embedder
 from ingest.corpus.snapshot import Corpus
 from ingest.pipeline import Workbench, require_fitting_chunks
-from service.adapters.chat_template import TemplateTokenizer
+from service.adapters.chat_template import TemplateTokenizer, folder_of
 from service.adapters.vllm import VllmGenerator
 from service.breaker import CircuitBreaker
 from service.engine.chat import Deadlines
 from service.engine.launch import find_model
+from service.engine.weights import revision
 from service.fallback import FallbackGenerator
 from service.judge import LexicalSemanticJudge
 from service.migrate import require_current_schema
@@ -67,6 +68,8 @@ def put_together(settings: ServiceSettings, database: Database, embedder: Embedd
     """
     require_fitting_chunks(settings.corpus.chunk_tokens, embedder)
     background = open_background(embedder)
+    quoting = QuotingGenerator(embedder, background)
+    generator, prompting = open_language_model(settings, quoting) if settings.llm else (quoting, None)
     return Parts(
         settings=settings,
         database=database,
@@ -74,39 +77,42 @@ def put_together(settings: ServiceSettings, database: Database, embedder: Embedd
         embedder=embedder,
         background=background,
         reranker=FusedOrder(),
-        generator=open_generator(settings, QuotingGenerator(embedder, background)),
+        generator=generator,
         judge=LexicalSemanticJudge(embedder),
         config_hash=config_hash(settings),
         code_version=version("citeward"),
-        prompting=open_prompting(settings) if settings.llm else None,
+        prompting=prompting,
     )
 
 
-def open_generator(settings: ServiceSettings, quoting: Generator) -> Generator:
-    """The language model that the settings name, with quoting behind it unless they say otherwise."""
-    if not settings.llm:
-        return quoting
+def open_language_model(settings: ServiceSettings, quoting: Generator) -> tuple[Generator, Prompting]:
+    """The one that the settings name, and what it is asked with.
+
+    :raises Unavailable: if its files are not here. Other errors as of `find_model`.
+    """
+    found = find_model(settings.llm, settings.corpus.home)
+    model = Path(found) if Path(found).is_dir() else found
+    prompting = Prompting(
+        chat=TemplateTokenizer(model),
+        templates=load_templates(),
+        policy=load_policy(settings.reserved_output),
+        key_secret=key_secret(settings),
+    )
+    return open_generator(settings, quoting, revision(folder_of(model))), prompting
+
+
+def open_generator(settings: ServiceSettings, quoting: Generator, weights: str = "") -> Generator:
+    """The language model's server, with quoting behind it unless the settings say otherwise.
+
+    :param weights: their revision.
+    """
     deadlines = Deadlines(
         connect=settings.engine_connect_seconds,
         first_token=settings.engine_first_token_seconds,
         total=settings.engine_total_seconds,
     )
-    model = CircuitBreaker(VllmGenerator(settings.engine_url, settings.llm, deadlines))
+    model = CircuitBreaker(VllmGenerator(settings.engine_url, settings.llm, deadlines, weights))
     return FallbackGenerator(model, quoting) if settings.on_engine_failure == "quoting" else model
-
-
-def open_prompting(settings: ServiceSettings) -> Prompting:
-    """What the language model that the settings name is asked with.
-
-    :raises Unavailable: if its tokenizer is not here. Other errors as of `find_model`.
-    """
-    model = find_model(settings.llm, settings.corpus.home)
-    return Prompting(
-        chat=TemplateTokenizer(Path(model) if Path(model).is_dir() else model),
-        templates=load_templates(),
-        policy=load_policy(settings.reserved_output),
-        key_secret=key_secret(settings),
-    )
 
 
 def open_embedder(settings: ServiceSettings) -> Embedder:

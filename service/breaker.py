@@ -26,7 +26,8 @@ class CircuitBreaker:
     """Closed until `FAILURES` drafts in a row found the model gone or too slow; open while it cools down;
     then half open: one draft at a time tries it, and the first that comes to its end closes the circuit.
 
-    Bad output is no failure here: whoever sends it is there. A draft that its reader leaves tells nothing.
+    Bad output is no failure here, nor is a request refused for what it holds: whoever sends that is there.
+    A draft that its reader leaves tells nothing.
     """
 
     model: Generator

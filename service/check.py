@@ -5,6 +5,7 @@ Each citation is held against the passage that it cites and no other. What canno
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -19,6 +20,7 @@ from service.seams import Judge, Support
 from service.types import DraftStatement, Evidence, Level, Span, Statement, Verdict
 
 LONGEST_STATEMENT = 1000  # characters; a sentence of a contract has a few hundred, its longest about this
+REFERENCE = re.compile(r"[\[［【]\d[\d\s,，、;；:.–—-]{0,40}[\]］】]")
 SAME_SUBJECT = 0.6  # share of a statement's words from which a sentence counts as being about the same
 
 
@@ -99,7 +101,11 @@ def _against(premises: Sequence[Premise], claim: str, judge: Judge) -> Verdict:
     """The verdict on the claim from these passages together."""
     joined = "\n\n".join(premise.text for premise in premises)
     markers = " and ".join(premise.evidence.marker for premise in premises)
-    wrong = _missing_fact(claim, joined, markers) or _contradiction(claim, joined, markers)
+    wrong = (
+        _missing_fact(claim, joined, markers)
+        or _stray_reference(claim, joined, markers)
+        or _contradiction(claim, joined, markers)
+    )
     if wrong is not None:
         return _no("facts", wrong)
     found = judge.support(joined, claim)
@@ -124,6 +130,24 @@ def _missing_fact(claim: str, premise: str, markers: str) -> str | None:
 def _instead(fact: Fact, there: Sequence[Fact]) -> str:
     nearest = nearest_stated(fact, there)
     return f"; it has {nearest.written}" if nearest else ""
+
+
+def _stray_reference(claim: str, premise: str, markers: str) -> str | None:
+    """A number in brackets, such as [99], that no sentence about the same has: it refers to nothing here.
+
+    Where one has it, as `国发[2024]15号` or "the array is [1, 2, 3]", it is part of what is said.
+    """
+    if not REFERENCE.search(claim):
+        return None
+    sentences = [premise[start:end] for start, end in sentence_spans(premise)]
+    for start, end in sentence_spans(claim):
+        said = claim[start:end]
+        weights = dict.fromkeys(content_words(REFERENCE.sub(" ", said)), 1.0)
+        for reference in REFERENCE.findall(said):
+            holding = (content_words(one) for one in sentences if reference in one)
+            if not any(weights and coverage(weights, words) >= SAME_SUBJECT for words in holding):
+                return f"{reference} is no citation, and {markers} has it elsewhere or not at all."
+    return None
 
 
 def _contradiction(claim: str, premise: str, markers: str) -> str | None:

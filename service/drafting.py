@@ -57,15 +57,16 @@ def statements_schema(markers: Sequence[str]) -> dict[str, Any]:
     statement = {
         "type": "object",
         "properties": {
-            "text": {"type": "string", "minLength": 1},
+            # First, for a model keeps better to a passage that it has just named.
             "citations": {
                 "type": "array",
                 "items": {"type": "string", "enum": list(markers)},
                 "minItems": 1,
                 "maxItems": len(markers),
             },
+            "text": {"type": "string", "minLength": 1},
         },
-        "required": ["text", "citations"],
+        "required": ["citations", "text"],
         "additionalProperties": False,
     }
     return {

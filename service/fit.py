@@ -23,21 +23,27 @@ BOUNDARY_BYTES = 8  # random ones, two hex digits each
 SAMPLE_BOUNDARY = "0123456789abcdef"  # of the same length, where no real one is there yet
 
 
-def pack_evidence(question: Question, ranked: Sequence[RankedChunk], boundary: str, parts: Parts) -> Packed:
+def pack_evidence(
+    question: Question, ranked: Sequence[RankedChunk], boundary: str, parts: Parts
+) -> tuple[Packed, Prompt | None]:
     """As many of the best passages as the token budget, the settings and the question let in.
+
+    With the prompt that shows them to a language model, counted; None where there is none.
 
     :raises OverBudget: as `budget_of`.
     """
     settings = parts.settings
     most = min(settings.max_evidence, question.max_citations or settings.max_evidence)
     if parts.prompting is None:
-        return pack(ranked, quoting_budget(question, parts).evidence, partial(_count_text, parts), most)
+        return pack(ranked, quoting_budget(question, parts).evidence, partial(_count_text, parts), most), None
     budget = budget_of(question, boundary, parts.prompting, settings)
     count = partial(_count_block, question, boundary, f"C{most}", parts.prompting)
     packed = pack(ranked, budget.evidence, count, most)
-    while prompt_of(question, packed.evidence, boundary, parts.prompting).tokens > budget.prompt:
-        packed = without_last(packed)  # ends: without any evidence it fits, or there were no budget
-    return packed
+    prompt = prompt_of(question, packed.evidence, boundary, parts.prompting)
+    while prompt.tokens > budget.prompt:  # ends: without any evidence it fits, or there were no budget
+        packed = without_last(packed)
+        prompt = prompt_of(question, packed.evidence, boundary, parts.prompting)
+    return packed, prompt
 
 
 def prompt_of(

@@ -21,7 +21,7 @@ FinishReason = Literal["stop", "length", "refused", "cancelled", "error"]
 Status = Literal["supported", "not_supported", "unknown"]
 Level = Literal["grammar", "exists", "permitted", "facts", "support"]
 AnswerLanguage = Literal["en", "zh"]
-Stage = Literal["retrieve", "look_up", "rerank", "pack", "prompt", "generate", "check"]
+Stage = Literal["retrieve", "look_up", "rerank", "pack", "generate"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,7 +207,6 @@ class GenerationTask:
 
     question: Question
     evidence: tuple[Evidence, ...]
-    max_output_tokens: int
     prompt: Prompt | None = None  # None: for a generator that is given none, as the quoting one
     policy: GenerationPolicy | None = None
     tenant_salt: str = ""  # keeps the engine's prefix cache of tenants apart; never the tenant's name
@@ -229,12 +228,13 @@ class Generated:
     finish_reason: FinishReason  # "length": cut off, so that the last statement may be missing
     input_tokens: int
     output_tokens: int
-    timings_ms: Mapping[str, float] = field(default_factory=dict)
+    timings_ms: Mapping[str, float] = field(default_factory=dict)  # of the engine's part
     tokens_per_second: float | None = None  # of decoding alone; None: not told, or too few to say
     faults: tuple[str, ...] = ()  # codes of what was not as it must be, though an answer came of it
     degraded: tuple[str, ...] = ()  # what the answer has to do without: "quoting" if it was to be a model's
     generator: Literal["vllm", "quoting"] | None = None  # None: the one that was asked
     version: str | None = None
+    engine: str | None = None  # what made it, as its server says: program, version, hash of its settings
 
 
 @dataclass(frozen=True, slots=True)

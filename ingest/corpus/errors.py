@@ -13,8 +13,8 @@ CitewardError
 ├── SnapshotDamaged         a stored index failed its checksum or shape
 ├── Unavailable             a part is missing or down; may pass
 └── ModelFailed             the language model gave no draft that can be used
-    ├── ModelUnavailable    its server is not there, turns the request away, or left in the middle
-    ├── ModelBadOutput      what it sent is not what it was asked for
+    ├── ModelUnavailable    its server is not there, turns us away, or left in the middle
+    ├── ModelBadOutput      what it sent is not what it was asked for, or it refuses this very request
     └── ModelTimeout        it was too slow
 
 Each says what happened, why, and what to do next, with the values. Statuses are the business of

@@ -19,6 +19,21 @@ BRACKETS = frozenset("<>[]{}|｜")
 PROBE = (Message("system", "s"), Message("user", "u"))
 
 
+def folder_of(model: str | Path) -> Path:
+    """Where a model's files lie: the folder itself, or a hub id's snapshot in the local cache.
+
+    :raises Unavailable: if they are not here.
+    """
+    if isinstance(model, Path):
+        return model
+    from transformers.utils.hub import cached_file  # late, as in `_load`
+
+    try:
+        return Path(str(cached_file(model, "config.json"))).parent
+    except OSError as error:
+        raise _unloadable(model, str(error)) from error
+
+
 class TemplateTokenizer:
     """Over transformers, as vLLM is. It never changes once made, so threads may share it."""
 

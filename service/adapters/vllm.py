@@ -38,18 +38,19 @@ class VllmGenerator:
     url: str
     model: str  # the name that it is served under
     deadlines: Deadlines
+    revision: str = ""  # of the weights; empty: not known
     kind: Literal["vllm"] = "vllm"
     tls: ssl.SSLContext = field(default_factory=ssl.create_default_context)  # making one takes a while
 
     @property
     def version(self) -> str:
-        return f"vllm:{self.model}"
+        return f"vllm:{self.model}@{self.revision}" if self.revision else f"vllm:{self.model}"
 
     async def draft(self, task: GenerationTask) -> AsyncGenerator[DraftStatement | Generated]:
         """Needs a prompt and a policy; without evidence nothing is asked.
 
-        :raises ModelUnavailable: if the engine is not there, turns the request away, or leaves in the middle.
-        :raises ModelBadOutput: for anything but a whole stream of the form that was asked for.
+        :raises ModelUnavailable: if the engine is not there, turns us away, or leaves in the middle.
+        :raises ModelBadOutput: if it refuses this request, or sends no whole stream of the form asked for.
         :raises ModelTimeout: if the first token or the last one is late.
         """
         if not task.evidence:

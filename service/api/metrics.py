@@ -8,7 +8,9 @@ from prometheus_client import CollectorRegistry, Counter, Histogram, disable_cre
 
 from service.types import Answer
 
-SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
+ENGINE_PHASES = frozenset({"queue", "prefill", "ttft", "decode", "itl_p50", "itl_p95"})
+RATES = (0.5, 1, 2, 5, 10, 20, 50, 100, 200, 500)  # tokens a second
+SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0)
 METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "PATCH"})  # others are invented
 
 
@@ -34,6 +36,19 @@ class Metrics:
             buckets=SECONDS,
             registry=self.registry,
         )
+        self.engine_seconds = Histogram(
+            "citeward_engine_seconds",
+            "Time of one phase of a generation by the language model's server; itl: between two tokens",
+            ["phase"],
+            buckets=SECONDS,
+            registry=self.registry,
+        )
+        self.engine_rate = Histogram(
+            "citeward_engine_tokens_per_second",
+            "Tokens a second of one generation, from its first token to its last",
+            buckets=RATES,
+            registry=self.registry,
+        )
         self.answers = Counter(
             "citeward_answers", "Questions answered or refused", ["outcome", "code"], registry=self.registry
         )
@@ -52,8 +67,13 @@ class Metrics:
 
     def count_answer(self, answer: Answer) -> None:
         self.answers.labels(answer.outcome, answer.refusal.code if answer.refusal else "none").inc()
-        for stage, milliseconds in answer.timings_ms.items():
-            self.stage_seconds.labels(stage).observe(milliseconds / 1000)
+        for name, value in answer.timings_ms.items():
+            if name == "tokens_per_second":
+                self.engine_rate.observe(value)
+            elif name in ENGINE_PHASES:
+                self.engine_seconds.labels(name).observe(value / 1000)
+            else:
+                self.stage_seconds.labels(name).observe(value / 1000)
 
     def count_engine_faults(self, codes: Iterable[str]) -> None:
         for code in codes:

@@ -61,7 +61,7 @@ def search(
     as_json: Json = False,
 ) -> None:
     """Find the passages that an answer would be made of, best first."""
-    parts = local_parts(context)
+    parts = local_parts(context, answering=False)
     asked, asker = prepare(parts, query, "query", tenant, user, collection)
     found = search_passages(asked, asker, parts, top_k)
     result = SearchResult(tuple(passage_shown(rank, one, asker) for rank, one in enumerate(found, start=1)))

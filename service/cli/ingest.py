@@ -227,7 +227,7 @@ def reindex(
     as_json: Json = False,
 ) -> None:
     """Build the indexes anew from the database; nothing is embedded again."""
-    parts = local_parts(context)
+    parts = local_parts(context, answering=False)
     with parts.database.reading() as session:
         known = sorted(collection_numbers(session, tenant))
         if collection is not None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import typer
 
 from ingest.corpus.seams import Embedder
@@ -18,7 +20,10 @@ def local_embedder(context: typer.Context) -> Embedder:
     return here.embedder or open_embedder(here.settings)
 
 
-def local_parts(context: typer.Context) -> Parts:
-    """All that answering needs, closed when the command ends."""
+def local_parts(context: typer.Context, *, answering: bool = True) -> Parts:
+    """All that answering needs, or all that finding does: a language model's tokenizer takes seconds."""
+    settings = installation(context).settings
+    if not answering:
+        settings = replace(settings, llm="")
     database = local_database(context)  # first, because it is quick to say that `init` is missing
-    return put_together(installation(context).settings, database, local_embedder(context))
+    return put_together(settings, database, local_embedder(context))

@@ -16,7 +16,7 @@ from typing import Any
 
 from anyio import fail_after
 
-from ingest.corpus.errors import ModelBadOutput, ModelUnavailable
+from ingest.corpus.errors import ModelBadOutput, ModelFailed, ModelUnavailable
 from service.drafting import (
     MOST_STATEMENTS,
     DraftReader,
@@ -27,8 +27,10 @@ from service.drafting import (
 from service.types import DraftStatement, FinishReason, Generated, GenerationTask
 
 LOG = logging.getLogger("citeward.engine")
+REQUEST_REFUSED = frozenset({400, 413, 422})  # statuses for what was sent; others are for whom or when
 LONGEST_DRAFT = 40_000  # characters of one answer, were the engine to forget its limit
 WORDS = re.compile(r"[A-Za-z0-9_ .-]{1,40}")
+FINGERPRINT = re.compile(r"[\w.+-]{1,80}", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +81,7 @@ class Chunk:
     finish_reason: str | None = None
     usage: dict[str, Any] | None = None
     metrics: dict[str, Any] | None = None
+    engine: str | None = None
 
 
 @dataclass(slots=True)
@@ -93,6 +96,7 @@ class Heard:
     finish_reason: FinishReason | None = None
     usage: dict[str, Any] = field(default_factory=dict)
     metrics: dict[str, Any] = field(default_factory=dict)
+    engine: str | None = None
     said: set[DraftStatement] = field(default_factory=set)
 
     @property
@@ -125,6 +129,7 @@ class Heard:
         if chunk.finish_reason is not None:
             self.finish_reason = as_finish_reason(chunk.finish_reason)
         self.usage, self.metrics = chunk.usage or self.usage, chunk.metrics or self.metrics
+        self.engine = chunk.engine or self.engine
         return chunk.content
 
     def anew(self, statements: Iterable[DraftStatement]) -> Iterator[DraftStatement]:
@@ -150,6 +155,7 @@ class Heard:
             timings_ms=self._timings_ms(),
             tokens_per_second=self._tokens_per_second(),
             faults=tuple(self._faults(read, written)),
+            engine=self.engine,
         )
         cached = _count(details, "cached_tokens")
         LOG.info(json.dumps({"event": "generated", "cached_tokens": cached, **asdict(end)}))
@@ -215,7 +221,12 @@ def read_chunk(data: bytes, model: str) -> Chunk:
     if event.get("model") != model:
         raise bad_stream("Another model answered.")
     parts = _chunk_of(choices[0]) if choices else {}
-    return Chunk(usage=_object(event.get("usage")), metrics=_object(event.get("metrics")), **parts)
+    return Chunk(
+        usage=_object(event.get("usage")),
+        metrics=_object(event.get("metrics")),
+        engine=_fingerprint(event.get("system_fingerprint")),
+        **parts,
+    )
 
 
 def _chunk_of(choice: object) -> dict[str, Any]:
@@ -242,13 +253,23 @@ def as_finish_reason(given: str) -> FinishReason:
 # --- errors ------------------------------------------------------------------------------------
 
 
-def turned_away(status: int, body: bytes) -> ModelUnavailable:
-    """For a request that the engine refused before it began."""
+def turned_away(status: int, body: bytes) -> ModelFailed:
+    """For a request that the engine refused before it began.
+
+    Where the request itself is what it refuses, it is there, and asking again later does not help.
+    """
     try:
         given = json.loads(body)
     except (ValueError, RecursionError):
         given = None
-    return unavailable(f"Its server answered {status}: {_error_words(given)}.")
+    why = f"Its server answered {status}: {_error_words(given)}."
+    if status in REQUEST_REFUSED:
+        return ModelBadOutput(
+            "The language model's server does not take this question.",
+            why=why,
+            next_step="Ask otherwise; operators: compare the settings of the service and the server.",
+        )
+    return unavailable(why)
 
 
 def unavailable(why: str) -> ModelUnavailable:
@@ -284,6 +305,10 @@ def percentile(ordered: Sequence[float], share: float) -> float:
 def _count(usage: dict[str, Any], name: str) -> int | None:
     value = usage.get(name)
     return value if type(value) is int and value >= 0 else None
+
+
+def _fingerprint(value: object) -> str | None:
+    return value if isinstance(value, str) and FINGERPRINT.fullmatch(value) else None
 
 
 def _object(value: object) -> dict[str, Any] | None:

@@ -5,6 +5,7 @@ vLLM has an environment of its own, because its pins must not rule the service's
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 from collections.abc import Iterator
@@ -123,6 +124,9 @@ def command(launch: Launch) -> list[str]:
         variables["VLLM_CPU_KVCACHE_SPACE"] = str(launch.kv_gib)
         # A step that takes longer kills the engine, and two busy cores read a long prompt for minutes.
         variables["VLLM_EXECUTE_MODEL_TIMEOUT_SECONDS"] = "1800"
+        # Left to itself it binds all its work to the cores but one, which of two leaves one.
+        variables["VLLM_CPU_OMP_THREADS_BIND"] = "nobind"
+        variables["OMP_NUM_THREADS"] = str(os.cpu_count() or 1)
         arguments["--max-num-batched-tokens"] = "512"  # so that a step is short enough to be left
         arguments["--dtype"] = "bfloat16"
         switches.append("--enforce-eager")  # compiling takes minutes, and wants a compiler

@@ -96,7 +96,7 @@ def scratch_installation(settings: ServiceSettings, embedder: Embedder) -> Itera
             migrate(database)
             with database.writing() as session:
                 people.create_tenant(session, TENANT)
-            yield put_together(replace(settings, corpus=corpus), database, embedder)
+            yield put_together(replace(settings, corpus=corpus, llm=""), database, embedder)
         finally:
             database.close()
 

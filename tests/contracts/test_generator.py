@@ -115,7 +115,7 @@ async def subject(request: pytest.FixtureRequest) -> AsyncIterator[Subject]:
 def task(question: str, *passages: Evidence) -> GenerationTask:
     asked = Question(question, "en" if question.isascii() else "zh")
     prompt = Prompt((Message("user", question),), "of a test", tokens=100)
-    return GenerationTask(asked, passages, 256, prompt, GenerationPolicy("of a test", 256), "5a17")
+    return GenerationTask(asked, passages, prompt, GenerationPolicy("of a test", 256), "5a17")
 
 
 PERMITS = f"Parking rules. {SENTENCE} Cars are washed on Fridays."

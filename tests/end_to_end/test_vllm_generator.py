@@ -7,14 +7,11 @@ from __future__ import annotations
 
 import json
 import logging
-import re
 from contextlib import aclosing
 from dataclasses import replace
 from typing import Literal
 
-import httpx2
 import pytest
-from anyio import fail_after, sleep
 
 from ingest.corpus.errors import ModelUnavailable
 from service.adapters.vllm import VllmGenerator
@@ -46,7 +43,7 @@ def task(
     asked = Question("How much is a parking permit?", "en", output=output)
     prompting = make_prompting(chat_tokenizer(MODEL.name), max_new_tokens)
     prompt = prompt_of(asked, PASSAGES, "a1b2c3d4e5f60718", prompting)
-    return GenerationTask(asked, PASSAGES, max_new_tokens, prompt, prompting.policy, salt)
+    return GenerationTask(asked, PASSAGES, prompt, prompting.policy, salt)
 
 
 async def drafted(engine: EngineStatus, of: GenerationTask) -> tuple[list[DraftStatement], Generated]:
@@ -54,14 +51,6 @@ async def drafted(engine: EngineStatus, of: GenerationTask) -> tuple[list[DraftS
         *statements, end = [one async for one in drafts]
     assert isinstance(end, Generated)
     return [one for one in statements if isinstance(one, DraftStatement)], end
-
-
-async def running(engine: EngineStatus) -> int:
-    async with httpx2.AsyncClient(trust_env=False) as client:
-        metrics = (await client.get(f"{engine.url}/metrics", timeout=30)).text
-    found = re.search(r"^vllm:num_requests_running\{.*\} ([\d.]+)$", metrics, re.MULTILINE)
-    assert found
-    return int(float(found.group(1)))
 
 
 @pytest.mark.parametrize("output", ["statements", "text"])
@@ -97,20 +86,6 @@ async def test_only_the_same_salt_finds_a_prompt_in_the_cache(
     first, same, other = [line["cached_tokens"] or 0 for line in lines if line["event"] == "generated"]
     assert (first, other) == (0, 0)
     assert same >= 128  # a block
-
-
-async def test_a_draft_that_is_closed_stops_the_engine(vllm_server: EngineStatus) -> None:
-    of = task("text", 2048)
-    assert of.policy is not None
-    lively = replace(of.policy, do_sample=True, temperature=2.0, repetition_penalty=1.5)  # does not end soon
-    drafts = generator(vllm_server).draft(replace(of, policy=lively))
-    first = await anext(drafts)
-    assert isinstance(first, DraftStatement)
-    assert await running(vllm_server) == 1
-    await drafts.aclose()
-    with fail_after(30):
-        while await running(vllm_server):
-            await sleep(0.1)
 
 
 async def test_another_model_or_a_prompt_beyond_the_window_is_refused_with_its_kind(

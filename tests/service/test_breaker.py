@@ -15,7 +15,7 @@ from service.types import DraftStatement, GenerationTask, Question
 from tests.fakes import ScriptedGenerator
 from tests.service.passages import evidence
 
-TASK = GenerationTask(Question("Which is blue?", "en"), evidence("Sky is blue."), 64)
+TASK = GenerationTask(Question("Which is blue?", "en"), evidence("Sky is blue."))
 SAID = DraftStatement("Sky is blue.", ("C1",))
 GONE, SLOW, BAD = ModelUnavailable("gone"), ModelTimeout("slow"), ModelBadOutput("bad")
 BROKEN = RuntimeError("a fault of ours")

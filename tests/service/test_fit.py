@@ -60,6 +60,12 @@ def passages(*lengths: int) -> tuple[RankedChunk, ...]:
     return tuple(ranked(n, f"{n}. {WORDS * length}", 1 / n) for n, length in enumerate(lengths, 1))
 
 
+def packed_of(question: Question, given: Sequence[RankedChunk], boundary: str, parts: Parts) -> Packed:
+    packed, prompt = pack_evidence(question, given, boundary, parts)
+    assert prompt == (parts.prompting and prompt_of(question, packed.evidence, boundary, parts.prompting))
+    return packed
+
+
 def reasons(packed: Packed) -> list[str]:
     return [one.reason for one in packed.decisions]
 
@@ -86,7 +92,7 @@ def test_a_passage_that_fits_to_the_token_is_taken_and_with_one_token_less_it_is
     parts: Parts, chat: ChatTokenizer
 ) -> None:
     roomy = with_model(parts, chat, 4000)
-    exactly = tokens_of(roomy, pack_evidence(ASKED, passages(3, 3), BOUNDARY, roomy))
+    exactly = tokens_of(roomy, packed_of(ASKED, passages(3, 3), BOUNDARY, roomy))
     # What passages cost apart is at least what they cost together, so some more room may be needed.
     enough = next(room for room in range(exactly, exactly + 20) if taken(parts, chat, room) == 2)
     assert taken(parts, chat, enough - 1) == 1
@@ -95,7 +101,7 @@ def test_a_passage_that_fits_to_the_token_is_taken_and_with_one_token_less_it_is
 
 def taken(parts: Parts, chat: ChatTokenizer, room: int) -> int:
     fitting = with_model(parts, chat, room)
-    packed = pack_evidence(ASKED, passages(3, 3), BOUNDARY, fitting)
+    packed = packed_of(ASKED, passages(3, 3), BOUNDARY, fitting)
     assert tokens_of(fitting, packed) <= room
     return len(packed.evidence)
 
@@ -107,7 +113,7 @@ def test_whatever_the_window_the_whole_prompt_keeps_to_it(parts: Parts, chat: Ch
     @given(st.integers(0, 1200), st.lists(st.integers(1, 20), max_size=10))
     def check(more: int, lengths: list[int]) -> None:
         fitting = with_model(parts, chat, least + more)
-        packed = pack_evidence(ASKED, passages(*lengths), BOUNDARY, fitting)
+        packed = packed_of(ASKED, passages(*lengths), BOUNDARY, fitting)
         assert tokens_of(fitting, packed) <= least + more
         assert len(packed.decisions) == len(lengths)
         assert sum(one.taken for one in packed.decisions) == len(packed.evidence)
@@ -125,9 +131,9 @@ def test_a_whole_of_more_tokens_than_its_parts_loses_its_last_passages(parts: Pa
             return [*super().ids(messages), *[10**6] * 100 * blocks]
 
     plain = with_model(parts, WordChatTokenizer(), 4000)
-    room = tokens_of(plain, pack_evidence(ASKED, passages(1, 1, 1), BOUNDARY, plain)) + 30
+    room = tokens_of(plain, packed_of(ASKED, passages(1, 1, 1), BOUNDARY, plain)) + 30
     fitting = with_model(parts, Joining(), room)
-    packed = pack_evidence(ASKED, passages(1, 1, 1), BOUNDARY, fitting)
+    packed = packed_of(ASKED, passages(1, 1, 1), BOUNDARY, fitting)
     assert reasons(packed) == ["taken", "over_budget", "over_budget"]
     assert [one.marker for one in packed.evidence] == ["C1"]
     assert packed.tokens == packed.evidence[0].tokens
@@ -135,7 +141,7 @@ def test_a_whole_of_more_tokens_than_its_parts_loses_its_last_passages(parts: Pa
 
 
 def test_a_passage_is_counted_with_all_that_stands_around_it(parts: Parts, chat: ChatTokenizer) -> None:
-    (one,) = pack_evidence(ASKED, passages(2), BOUNDARY, with_model(parts, chat, 4000)).evidence
+    (one,) = packed_of(ASKED, passages(2), BOUNDARY, with_model(parts, chat, 4000)).evidence
     assert one.tokens > chat.count(passage_text(one.stored)) + chat.count(BOUNDARY)
 
 
@@ -143,14 +149,14 @@ def test_a_question_beyond_the_window_is_refused_with_the_numbers(parts: Parts, 
     prompting = make_prompting(chat)
     least = prompt_of(ASKED, (), BOUNDARY, prompting).tokens
     with pytest.raises(OverBudget, match="exceeds the context by 5 tokens") as caught:
-        pack_evidence(ASKED, passages(1), BOUNDARY, with_model(parts, chat, least - 5))
+        packed_of(ASKED, passages(1), BOUNDARY, with_model(parts, chat, least - 5))
     assert f"{least + OUTPUT + 256} are needed before any evidence" in caught.value.why
     assert f"holds {least - 5 + OUTPUT + 256}" in caught.value.why
 
 
 def test_a_question_that_leaves_nothing_for_evidence_is_legal(parts: Parts, chat: ChatTokenizer) -> None:
     least = prompt_of(ASKED, (), BOUNDARY, make_prompting(chat)).tokens
-    packed = pack_evidence(ASKED, passages(1), BOUNDARY, with_model(parts, chat, least))
+    packed = packed_of(ASKED, passages(1), BOUNDARY, with_model(parts, chat, least))
     assert reasons(packed) == ["over_budget"]
 
 
@@ -163,15 +169,15 @@ def test_a_question_is_asked_for_its_length_before_there_is_a_boundary(parts: Pa
 
 
 def test_without_a_language_model_the_embedder_counts_the_passage_alone(parts: Parts) -> None:
-    packed = pack_evidence(ASKED, passages(2), BOUNDARY, parts)
+    packed = packed_of(ASKED, passages(2), BOUNDARY, parts)
     assert packed.tokens == parts.embedder.tokenizer.count(passage_text(packed.evidence[0].stored))
 
 
 def test_most_evidence_is_that_of_the_settings_or_the_question(parts: Parts) -> None:
     fitting = with_model(parts, WordChatTokenizer(), 4000)
-    assert len(pack_evidence(ASKED, passages(*[1] * 10), BOUNDARY, fitting).evidence) == 8
+    assert len(packed_of(ASKED, passages(*[1] * 10), BOUNDARY, fitting).evidence) == 8
     few = replace(ASKED, max_citations=2)
-    assert reasons(pack_evidence(few, passages(1, 1, 1), BOUNDARY, fitting)) == [
+    assert reasons(packed_of(few, passages(1, 1, 1), BOUNDARY, fitting)) == [
         "taken",
         "taken",
         "over_limit",

@@ -198,8 +198,6 @@ def test_link_of_a_document_is_shown_without_its_target() -> None:
 
 
 async def test_drafting_ends_with_one_generated() -> None:
-    task = GenerationTask(
-        Question("What is the wifi called?", "en"), evidence("The wifi is called Heron."), 100
-    )
+    task = GenerationTask(Question("What is the wifi called?", "en"), evidence("The wifi is called Heron."))
     events = [event async for event in quoting().draft(task)]
     assert events == [DraftStatement("The wifi is called Heron.", ("C1",)), Generated("stop", 0, 0)]

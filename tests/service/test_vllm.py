@@ -51,7 +51,6 @@ HASTY = Deadlines(connect=5.0, first_token=0.4, total=0.8)
 TASK = GenerationTask(
     Question("Which is blue?", "en"),
     evidence("Sky is blue.", "Sea is blue."),
-    64,
     Prompt((Message("system", "Cite."), Message("user", "Which is blue?")), "answer.v1@0", 100),
     GenerationPolicy("default.v1@0", max_new_tokens=64, seed=7, stop=("END",)),
     tenant_salt="5a17",
@@ -326,13 +325,17 @@ async def test_an_answer_that_is_not_of_the_form_is_bad_output(text: str) -> Non
         assert engine.is_idle()
 
 
-@pytest.mark.parametrize("status", [400, 401, 404, 422, 429, 500, 502, 503])
-async def test_a_refused_request_is_unavailable_and_is_not_sent_again(status: int) -> None:
+TURNED_AWAY = dict.fromkeys([401, 404, 429, 500, 502, 503], ModelUnavailable)
+REFUSED = dict.fromkeys([400, 413, 422], ModelBadOutput)
+
+
+@pytest.mark.parametrize(("status", "kind"), [*TURNED_AWAY.items(), *REFUSED.items()])
+async def test_a_refused_request_says_why_and_is_not_sent_again(status: int, kind: type[ModelFailed]) -> None:
     error = {"message": "zqsecret", "type": "BadRequestError", "param": "input_tokens", "code": status}
     body = json.dumps({"error": error}).encode()
     with scripted_engine(Reply([body], status, "application/json")) as engine:
         _, ended = await drafted(generator(engine.url))
-        assert type(ended) is ModelUnavailable
+        assert type(ended) is kind
         assert f"{status}: BadRequestError, input_tokens." in ended.why
         assert "zq" not in str(ended)
         assert len(engine.asked) == 1
