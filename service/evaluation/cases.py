@@ -31,7 +31,7 @@ Kind = Literal[
 Grade = Literal["low", "medium", "high"]
 Difficulty = Literal["easy", "medium", "hard"]
 KINDS: tuple[str, ...] = get_args(Kind)
-SHORT, MEDIUM = 20, 60  # signs of a question; a Chinese one says as much in a third of an English one's
+SHORT, MEDIUM = 45, 100  # signs of a question; a Chinese one says as much in a third of an English one's
 CHINESE_SIGNS_SAY = 3
 
 

@@ -8,22 +8,19 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
-from ingest.corpus import collections, lookup, people, store
-from ingest.corpus.database import Session, open_database
+from ingest.corpus import collections, lookup, store
+from ingest.corpus.database import Session
 from ingest.corpus.seams import Embedder
-from ingest.corpus.types import Chunk, Document, Principal
+from ingest.corpus.types import Chunk, Document
 from ingest.pipeline import split_to_embed
 from ingest.read.text import read_text
-from service.bootstrap import put_together
 from service.evaluation.cached import CachedEmbedder
 from service.evaluation.measures import Figures, measure
+from service.evaluation.scratch import ASKER, TENANT, scratch_installation
 from service.evaluation.sets import RetrievalSet, SetDocument, SetQuestion, Slice
-from service.migrate import migrate
 from service.parts import Parts
 from service.question import language_of
 from service.retrieve import retrieve
@@ -31,8 +28,6 @@ from service.settings import ServiceSettings
 from service.types import Candidate, Question
 from service.watch import Watch
 
-TENANT = "evaluation"
-ASKER = Principal(TENANT, "evaluator", role="admin")  # may read everything
 VECTORS = Path("cache", "eval")  # below the data folder
 
 
@@ -81,24 +76,9 @@ def evaluate_retrieval(
     """
     measure({}, {})  # if pytrec_eval is missing, say so before the long work
     cached = CachedEmbedder(embedder, settings.corpus.home / VECTORS)
-    with scratch_installation(settings, cached) as parts:
+    with scratch_installation(replace(settings, llm=""), cached) as parts:
         rows = tuple(row for one in sets for row in _rows(one, parts, cached, watch))
         return rows, parts.versions()
-
-
-@contextmanager
-def scratch_installation(settings: ServiceSettings, embedder: Embedder) -> Iterator[Parts]:
-    """The service's parts over an empty database that is gone afterwards."""
-    with TemporaryDirectory(prefix="citeward-eval-") as folder:
-        corpus = replace(settings.corpus, home=Path(folder), database_url="")
-        database = open_database(corpus.sqlalchemy_url)
-        try:
-            migrate(database)
-            with database.writing() as session:
-                people.create_tenant(session, TENANT)
-            yield put_together(replace(settings, corpus=corpus, llm=""), database, embedder)
-        finally:
-            database.close()
 
 
 def _rows(one: RetrievalSet, parts: Parts, cached: CachedEmbedder, watch: Watch) -> Iterator[RetrievalRow]:

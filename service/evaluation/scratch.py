@@ -1,0 +1,36 @@
+"""An installation for one evaluation: an empty database that is gone afterwards."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from ingest.corpus import people
+from ingest.corpus.database import open_database
+from ingest.corpus.seams import Embedder
+from ingest.corpus.types import Principal
+from service.bootstrap import put_together
+from service.migrate import migrate
+from service.parts import Parts
+from service.settings import ServiceSettings
+
+TENANT = "evaluation"
+ASKER = Principal(TENANT, "evaluator", role="admin")  # may read everything
+
+
+@contextmanager
+def scratch_installation(settings: ServiceSettings, embedder: Embedder) -> Iterator[Parts]:
+    """The service's parts as the settings have them, over a database with one tenant and nobody in it."""
+    with TemporaryDirectory(prefix="citeward-eval-") as folder:
+        corpus = replace(settings.corpus, home=Path(folder), database_url="")
+        database = open_database(corpus.sqlalchemy_url)
+        try:
+            migrate(database)
+            with database.writing() as session:
+                people.create_tenant(session, TENANT)
+            yield put_together(replace(settings, corpus=corpus), database, embedder)
+        finally:
+            database.close()
