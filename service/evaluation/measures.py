@@ -8,7 +8,7 @@ from typing import Any
 from ingest.corpus.errors import Unavailable
 from service.evaluation.sets import Judgements
 
-Figures = dict[str, float]  # the names on the right, each a mean over questions, 0..1
+Figures = dict[str, float]  # the names on the right, of one question or a mean over several, 0..1
 
 DEPTH = 10  # documents of a ranking that are looked at
 NAMES = {"recip_rank": "mrr@10", "ndcg_cut_10": "ndcg@10", "recall_5": "recall@5", "recall_10": "recall@10"}
@@ -20,11 +20,21 @@ def measure(rankings: Mapping[str, Sequence[str]], relevant: Judgements) -> Figu
     :param rankings: for each question id the ids of different documents, best first.
     :raises Unavailable: if pytrec_eval is not installed.
     """
+    each = measure_each(rankings, relevant)
+    return {name: _mean(figures[name] for figures in each.values()) for name in NAMES.values()}
+
+
+def measure_each(rankings: Mapping[str, Sequence[str]], relevant: Judgements) -> dict[str, Figures]:
+    """The same for each question of `relevant` by itself, in its order.
+
+    :raises Unavailable: if pytrec_eval is not installed.
+    """
     qrels = {question: dict.fromkeys(documents, 1) for question, documents in relevant.items()}
     run = {question: _scored(rankings.get(question, ())) for question in relevant}
     found = _pytrec_eval().RelevanceEvaluator(qrels, set(NAMES)).evaluate(run)
     return {
-        name: _mean(found.get(one, {}).get(theirs, 0.0) for one in relevant) for theirs, name in NAMES.items()
+        question: {name: found.get(question, {}).get(theirs, 0.0) for theirs, name in NAMES.items()}
+        for question in relevant
     }
 
 
