@@ -189,6 +189,7 @@ class Asked:
     ask: Ask
     answer: dict[str, Any]
     wrong: tuple[str, ...]
+    withheld: tuple[dict[str, Any], ...] = ()  # what the model wrote and the checks did not let through
 
 
 def demo_questions(sample: Sample) -> list[SampleQuestion]:
@@ -201,20 +202,36 @@ def make_readers(admin: Client, sample: Sample) -> dict[str, Client]:
     return {asker: Client(admin.url, renew_key(admin, asker), admin.patience) for asker in askers}
 
 
-def ask_all(readers: Mapping[str, Client], sample: Sample, generator: str) -> Iterator[Asked]:
+def ask_all(
+    admin: Client, readers: Mapping[str, Client], sample: Sample, generator: str
+) -> Iterator[Asked]:
     """The demonstration's questions, each by each of its askers; `generator` must have answered."""
     for question in demo_questions(sample):
         for ask in question.asks:
             reader = readers[ask.asker]
             body = {"question": question.text, "collections": [sample.collection_id]}
             answer = reader.send("POST", "/v1/ask", body)
-            yield Asked(question, ask, answer, tuple(faults(reader, question, ask, answer, generator)))
+            wrong = tuple(faults(reader, question, ask, answer, generator))
+            yield Asked(question, ask, answer, wrong, tuple(withheld(admin, answer)))
+
+
+def withheld(admin: Client, answer: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """The statements that a language model drafted and the checks did not let through, from the record."""
+    if answer["generator"] == "vllm":
+        kept = admin.send("GET", f"/v1/answers/{answer['answer_id']}")
+        yield from (one for one in kept["record"]["statements"] if one["verdict"]["status"] != "supported")
 
 
 def faults(
     reader: Client, question: SampleQuestion, ask: Ask, answer: dict[str, Any], generator: str
 ) -> Iterator[str]:
-    """What differs from the sample's word; and each quote must stand where its citation says."""
+    """What differs from the sample's word; and each quote must stand where its citation says.
+
+    An answer of a language model that its checks withheld is none: small models write what is not so, and
+    that it is not shown is what the checks are for.
+    """
+    if answer["generator"] == "vllm" and (answer["refusal"] or {}).get("code") == "unsupported_answer":
+        return
     if answer["outcome"] != ask.outcome:
         yield f"it was {answer['outcome']}, and must be {ask.outcome}"
         return
@@ -245,6 +262,7 @@ def describe(asked: Asked, sample: Sample) -> str:
     lines += [f"    {verdict(statement)}" for statement in answer["statements"]]
     lines += [f"    {cited(citation)}" for citation in answer["citations"]]
     lines.append(f"    {timings(answer)}")
+    lines += [f"    Withheld: “{one['text']}” – {verdict(one)}" for one in asked.withheld]
     lines += [f"  NOT AS EXPECTED: {fault}" for fault in asked.wrong]
     return "\n".join(lines)
 
@@ -303,16 +321,19 @@ def main() -> int:
             tell(f"==> Loading the sample: {len(sample.documents)} documents of {sample.company}")
             load(admin, sample)
             readers = make_readers(admin, sample)
-        wrong = 0
-        for asked in ask_all(readers, sample, arguments.generator):
-            tell(describe(asked, sample))
-            wrong += bool(asked.wrong)
+            wrong = drafts = 0
+            for asked in ask_all(admin, readers, sample, arguments.generator):
+                tell(describe(asked, sample))
+                wrong += bool(asked.wrong)
+                drafts += len(asked.withheld)
         asker = demo_questions(sample)[0].asks[0].asker
         tell(how_to_go_on(asker, readers[asker], sample.collection_id, arguments.citeward))
     except (DemoFailed, Problem) as failure:
         tell(f"\nThe demonstration failed. {failure}")
         return 1
     tell(f"\n{wrong} answers are not what they must be." if wrong else "\nEvery answer is what it must be.")
+    if drafts:
+        tell(f"{drafts} statements that the model wrote did not pass their checks, and nobody was shown them.")
     return 1 if wrong else 0
 
 
