@@ -202,9 +202,7 @@ def make_readers(admin: Client, sample: Sample) -> dict[str, Client]:
     return {asker: Client(admin.url, renew_key(admin, asker), admin.patience) for asker in askers}
 
 
-def ask_all(
-    admin: Client, readers: Mapping[str, Client], sample: Sample, generator: str
-) -> Iterator[Asked]:
+def ask_all(admin: Client, readers: Mapping[str, Client], sample: Sample, generator: str) -> Iterator[Asked]:
     """The demonstration's questions, each by each of its askers; `generator` must have answered."""
     for question in demo_questions(sample):
         for ask in question.asks:
@@ -333,7 +331,7 @@ def main() -> int:
         return 1
     tell(f"\n{wrong} answers are not what they must be." if wrong else "\nEvery answer is what it must be.")
     if drafts:
-        tell(f"{drafts} statements that the model wrote did not pass their checks, and nobody was shown them.")
+        tell(f"{drafts} statements of the model did not pass their checks, and no reader was shown them.")
     return 1 if wrong else 0
 
 
