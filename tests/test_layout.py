@@ -46,7 +46,12 @@ ADAPTERS = {
     ],
     "fastapi": ["service/api/*.py", "service/app.py"],
     "starlette": ["service/api/*.py", "service/app.py"],
-    "pydantic": ["service/api/*.py", "service/history.py"],  # what comes from outside: requests, stored JSON
+    # What comes from outside: requests, stored JSON, files of others.
+    "pydantic": [
+        "service/api/*.py",
+        "service/history.py",
+        *(f"service/evaluation/{name}.py" for name in ("released", "run")),
+    ],
     "uvicorn": ["service/app.py"],
     "httpx2": ["service/adapters/vllm.py"],
     "typer": ["service/cli/*.py"],

@@ -132,6 +132,8 @@ class CaseSet:
     def label(self) -> str:
         return f"{self.name} {self.version}"
 
-    def document(self, name: str) -> CaseDocument:
-        """:raises StopIteration: if there is none; a set that was read has all that it names."""
-        return next(one for one in self.documents if one.name == name)
+    @property
+    def ways(self) -> dict[str, dict[str, str]]:
+        """Case id -> way to slice -> the slice that it is in."""
+        documents = {one.name: one for one in self.documents}
+        return {case.id: case.slices(documents) for case in self.cases}

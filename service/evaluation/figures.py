@@ -98,11 +98,11 @@ def figures(cases: Sequence[Case], scores: Scored, ways: Ways) -> tuple[Figure, 
     :raises KeyError: for a case without scores: one that was not asked has them as well.
     """
     names = dict.fromkeys(name for case in cases for name in scores[case.id])
-    members = _members(cases, ways)
+    parts = members(cases, ways)
     return tuple(
         _figure(name, by, part, values)
         for name in names
-        for (by, part), ids in members.items()
+        for (by, part), ids in parts.items()
         if (values := [value for one in ids if (value := scores[one].get(name)) is not None])
     )
 
@@ -119,7 +119,7 @@ def interval(values: Sequence[float]) -> tuple[float, float]:
     return float(low), float(high)
 
 
-def _members(cases: Sequence[Case], ways: Ways) -> dict[tuple[str, str], list[str]]:
+def members(cases: Sequence[Case], ways: Ways) -> dict[tuple[str, str], list[str]]:
     """(way, slice) -> ids of its cases, way by way."""
     found: dict[tuple[str, str], list[str]] = {(ALL, ALL): [case.id for case in cases]}
     for by in dict.fromkeys(by for case in cases for by in ways[case.id]):

@@ -1,0 +1,45 @@
+"""A run, its scores and its failures put together as the report tells them."""
+
+from __future__ import annotations
+
+from service.evaluation.attempts import Attempt, Run
+from service.evaluation.attribute import layers
+from service.evaluation.cases import CaseSet
+from service.evaluation.compare import compare
+from service.evaluation.figures import PriceTable, figures, percentiles, totals
+from service.evaluation.report import Asked, Comparison, Report
+from service.evaluation.sanity import sanity_rows
+from service.evaluation.sheet import Sheet
+
+
+def report_of(
+    run: Run,
+    sheet: Sheet,
+    case_set: CaseSet,
+    before: Sheet | None = None,
+    prices: PriceTable | None = None,
+    commands: tuple[str, ...] = (),
+) -> Report:
+    """:param before: scores that these are compared with; None: with none."""
+    attempts = {one.case_id: one for one in run.attempts}
+    failures, ways = layers(run, case_set), case_set.ways
+    return Report(
+        case_set=case_set.label,
+        versions={"set": f"{case_set.label}@{case_set.sha256[:12]}", **run.versions},
+        figures=figures(case_set.cases, sheet.scores, ways),
+        phases=percentiles(run.attempts),
+        asked=tuple(
+            Asked(
+                case, attempts.get(case.id, Attempt(case.id, "missing")), ways[case.id], failures.get(case.id)
+            )
+            for case in case_set.cases
+        ),
+        sanity=sanity_rows(case_set, run.texts),
+        totals=totals(run.attempts, run.seconds, prices),
+        commands=commands,
+        comparison=None if before is None else _compared(before, sheet, case_set),
+    )
+
+
+def _compared(before: Sheet, sheet: Sheet, case_set: CaseSet) -> Comparison:
+    return Comparison(f"{before.generator}, before", compare(before.scores, sheet.scores, case_set))
