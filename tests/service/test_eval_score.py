@@ -273,6 +273,23 @@ def test_citation_recall_and_precision_as_alce_has_them(
     assert scores["citation_precision"] == precision
 
 
+def test_a_statement_without_citations_is_not_carried_whatever_the_judge_says() -> None:
+    attempt = cited(state("a", "C1", "C2"), state("a"), C1="a", C2="a")
+    scores = score(case(), attempt, SET, TEXTS, lambda _, __: True)
+    assert (scores["citation_recall"], scores["citation_precision"]) == (1 / 2, 1)
+
+
+def test_a_lone_citation_costs_one_judgement() -> None:
+    judged: list[tuple[str, str]] = []
+
+    def supports(premise: str, claim: str) -> bool:
+        judged.append((premise, claim))
+        return True
+
+    score(case(), cited(state("a", "C1"), C1="b"), SET, TEXTS, supports)
+    assert judged == [("b", "a")]
+
+
 def test_the_premise_is_the_passage_that_the_generator_was_given() -> None:
     statement = state("leave is 25 days annual", "C1")
     narrow = replace(GOOD, statements=(statement,), candidates=())
