@@ -7,7 +7,7 @@ from math import log2
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ingest.corpus.types import AccessList
@@ -16,6 +16,8 @@ from service.evaluation.cases import Case, CaseDocument, CaseGroup, CaseSet, Cas
 from service.evaluation.measures import measure, measure_each
 from service.evaluation.readers import IN_A_ROW, readable
 from service.evaluation.score import SCORES, Scores, score
+
+UNHURRIED = settings(deadline=None)  # other work on the machine must not fail a property
 
 LEAVE, HOLIDAY, BANDS = "leave.en.md", "休假.zh.md", "bands.en.md"
 TEXTS = {
@@ -484,6 +486,7 @@ RANKINGS = st.permutations(list("abcdefghijklmnop")).flatmap(
 RELEVANT = st.frozensets(st.sampled_from("abcdefghijklmnopqr"), min_size=1)
 
 
+@UNHURRIED
 @given(st.lists(st.tuples(RANKINGS, RELEVANT), min_size=1, max_size=4))
 def test_figures_of_each_question_equal_their_formulas_and_average_to_those_of_all(
     asked: list[tuple[list[str], frozenset[str]]],
@@ -559,12 +562,14 @@ SHOWN = {"leak", "injected"}  # what a failure cannot be blamed for
 BY_WHAT_CAME = {"refusal_precision", "citation_validity", "citation_recall", "citation_precision"}
 
 
+@UNHURRIED
 @given(ASKED_OF, ATTEMPTS)
 def test_scores_are_shares(asked: Case, attempt: Attempt) -> None:
     for name, value in scores_of(asked, attempt).items():
         assert value is None or 0 <= value <= 1, name
 
 
+@UNHURRIED
 @given(ASKED_OF, ATTEMPTS, st.sampled_from([FAILED, MISSING]))
 def test_a_failure_is_never_better_than_anything_else_nor_left_out(
     asked: Case, attempt: Attempt, failure: Attempt
@@ -578,6 +583,7 @@ def test_a_failure_is_never_better_than_anything_else_nor_left_out(
             assert bad <= value if SCORES[name].better == "higher" else bad >= value, name
 
 
+@UNHURRIED
 @given(ASKED_OF, ATTEMPTS)
 def test_the_order_of_citations_and_statements_does_not_count(asked: Case, attempt: Attempt) -> None:
     markers = [one.marker for one in attempt.citations]
