@@ -70,10 +70,13 @@ class LexicalSemanticJudge:
 
 
 def _quoted_span(premise: str, claim: str, spans: Sequence[Span]) -> Span | None:
-    """Where the claim's last sentence stands, if each of them is a whole sentence of the premise."""
+    """From the first to the last of the claim's sentences, if each is a whole sentence of the premise."""
     stands_at = {_bare(premise[start:end]): (start, end) for start, end in spans}
     found = [stands_at.get(_bare(claim[start:end])) for start, end in sentence_spans(claim)]
-    return found[-1] if found and None not in found else None
+    there = [one for one in found if one is not None]
+    if not there or len(there) < len(found):
+        return None
+    return min(start for start, _ in there), max(end for _, end in there)
 
 
 def _bare(sentence: str) -> str:

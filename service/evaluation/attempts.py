@@ -94,4 +94,4 @@ class Run:
     attempts: tuple[Attempt, ...]
     texts: dict[str, str] = field(default_factory=dict)  # of each document, as it was read; "": it was not
     chunks: dict[str, tuple[tuple[int, int], ...]] = field(default_factory=dict)  # (start, end) of each
-    seconds: float = 0.0  # of asking, wall clock, what was read from a former run left out
+    seconds: float = 0.0  # of asking, one question after the other
