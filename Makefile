@@ -34,7 +34,7 @@ DEMO_LLM = CITEWARD_LLM=$(LLM) CITEWARD_CONTEXT_WINDOW=4096 CITEWARD_RESERVED_OU
 PID_FILE := $(DEMO_HOME)/service.pid
 LOG_FILE := $(DEMO_HOME)/service.log
 
-.PHONY: help install install-engine demo demo-llm serve stop test test-all lint eval bench
+.PHONY: help install install-engine demo demo-llm serve stop test test-all lint eval eval-external bench
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -169,11 +169,16 @@ test-all: lint $(MODEL)/pack.json $(FOR_TESTS) ## Every test
 	@echo "==> pytest, slow tests included"
 	@$(PYTHON) -m pytest -n 2 --dist loadfile
 
-eval: $(VENV)/.installed-dev $(MODEL)/pack.json ## Retrieval figures over the sets in CITEWARD_EVAL_DATA
+eval: $(VENV)/.installed-dev $(MODEL)/pack.json ## Ask the shipped set, compare with its baseline, write the report (var/eval)
+	@CITEWARD_HOME=var CITEWARD_EMBEDDER=$(MODEL) $(VENV)/bin/citeward eval run $(SET) --baseline $(BASELINE)
+
+eval-external: $(VENV)/.installed-dev $(MODEL)/pack.json ## Retrieval figures over the sets in CITEWARD_EVAL_DATA
 	@if [ -z "$${CITEWARD_EVAL_DATA:-}" ]; then \
 	    echo "CITEWARD_EVAL_DATA is not set: it names the folder of evaluation sets." >&2; exit 2; fi; \
 	$(VENV)/bin/citeward eval retrieval $(foreach set,$(SETS),"$$CITEWARD_EVAL_DATA/$(set)")
 
+SET ?= eval_sets/company_handbook/v1
+BASELINE ?= eval_sets/baselines/company_handbook-v1.quoting.jsonl
 SETS ?= xquad drcd cmrc2018 clapnq multihop mtrag_un enterprise_inazuma
 
 bench: $(VENV)/.installed-dev ## Own work per question by stage, on synthetic chunks

@@ -21,8 +21,8 @@ from service.evaluation.compare import compare
 from service.evaluation.figures import Figure
 from service.evaluation.gate import Fault, faults
 from service.evaluation.released import read_case_set
-from service.evaluation.report import Asked
-from service.evaluation.report_page import report_page
+from service.evaluation.report.content import Asked
+from service.evaluation.report.page import report_page
 from service.evaluation.retrieval import RetrievalRow, evaluate_retrieval
 from service.evaluation.run import run_set, unchanged, write_run
 from service.evaluation.sanity import sanity_rows, unmet

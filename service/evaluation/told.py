@@ -7,7 +7,7 @@ from service.evaluation.attribute import layers
 from service.evaluation.cases import CaseSet
 from service.evaluation.compare import compare
 from service.evaluation.figures import PriceTable, figures, percentiles, totals
-from service.evaluation.report import Asked, Comparison, Report
+from service.evaluation.report.content import Asked, Comparison, Report
 from service.evaluation.sanity import sanity_rows
 from service.evaluation.sheet import Sheet
 

@@ -12,8 +12,8 @@ from service.evaluation.cases import Case, Quote
 from service.evaluation.compare import Difference
 from service.evaluation.failures import LAYERS, Failure
 from service.evaluation.figures import Figure, Phase, Total
-from service.evaluation.report import Asked, AtBudget, Comparison, Report, Sweep
-from service.evaluation.report_page import report_page
+from service.evaluation.report.content import Asked, AtBudget, Comparison, Report, Sweep
+from service.evaluation.report.page import report_page
 from service.evaluation.sanity import SanityRow
 
 VOID = {"meta"}
@@ -121,4 +121,4 @@ def read(report: Report) -> Read:
 
 
 def packaged(name: str) -> str:
-    return files("service.evaluation").joinpath(name).read_text("utf-8")
+    return files("service.evaluation.report").joinpath(name).read_text("utf-8")

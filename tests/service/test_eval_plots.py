@@ -12,12 +12,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from service.evaluation.attempts import Attempt, CandidateSeen, Passage, StatementSeen
-from service.evaluation.axes import MOST_TICKS, Axis, decades, shares, steps, up_to, whole_decades
 from service.evaluation.cases import Case, Quote
-from service.evaluation.curves import recall_by_k, risk_coverage
 from service.evaluation.failures import Failure
 from service.evaluation.measures import measure
-from service.evaluation.plots import (
+from service.evaluation.report.axes import MOST_TICKS, Axis, decades, shares, steps, up_to, whole_decades
+from service.evaluation.report.content import Asked
+from service.evaluation.report.curves import recall_by_k, risk_coverage
+from service.evaluation.report.plots import (
     LABELS_AT_MOST,
     Mark,
     Row,
@@ -27,8 +28,7 @@ from service.evaluation.plots import (
     lines_plot,
     rows_plot,
 )
-from service.evaluation.report import Asked
-from service.evaluation.written import amount, difference, milliseconds, seconds_or_less, share
+from service.evaluation.report.written import amount, difference, milliseconds, seconds_or_less, share
 
 # --- axes --------------------------------------------------------------------------------------
 

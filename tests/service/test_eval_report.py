@@ -10,9 +10,9 @@ import pytest
 from service.evaluation.attempts import Attempt, Ended
 from service.evaluation.compare import Difference
 from service.evaluation.failures import LAYERS, Failure
-from service.evaluation.report import Asked
-from service.evaluation.report_figures import verdict
-from service.evaluation.report_page import SECTIONS, report_page
+from service.evaluation.report.content import Asked
+from service.evaluation.report.figure_tables import verdict
+from service.evaluation.report.page import SECTIONS, report_page
 from tests.service.reports import EMPTY, Read, a_report, asked, read
 
 # --- one file ----------------------------------------------------------------------------------

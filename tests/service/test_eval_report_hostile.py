@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.evaluation.markup import HIDDEN, Markup, element, escaped
-from service.evaluation.report_page import report_page
+from service.evaluation.report.markup import HIDDEN, Markup, element, escaped
+from service.evaluation.report.page import report_page
 from tests.service.reports import a_report, packaged, read
 
 HOSTILE = [

@@ -10,10 +10,10 @@ import base64
 import hashlib
 from importlib.resources import files
 
-from service.evaluation import report_figures, report_questions, report_run
-from service.evaluation.markup import Markup, element
-from service.evaluation.report import Report
-from service.evaluation.written import percent
+from service.evaluation.report import figure_tables, questions, run_sections
+from service.evaluation.report.content import Report
+from service.evaluation.report.markup import Markup, element
+from service.evaluation.report.written import percent
 
 SECTIONS = {  # id -> what links to it say
     "headline": "Headline",
@@ -63,20 +63,20 @@ def _body(report: Report, script: Markup) -> Markup:
 
 def _sections(report: Report) -> dict[str, Markup]:
     sections = {
-        "headline": report_figures.headline(report.figures),
-        "slices": report_figures.slices(report.figures),
-        "curves": report_run.curves(report.asked),
-        "layers": report_run.layers(report.failed),
-        "timings": report_run.timings(report.phases, report.totals),
-        "sanity": report_run.sanity(report.sanity),
-        "failed": report_questions.failed(report.failed),
-        "right": report_questions.right(report.right),
-        "versions": report_run.versions(report),
+        "headline": figure_tables.headline(report.figures),
+        "slices": figure_tables.slices(report.figures),
+        "curves": run_sections.curves(report.asked),
+        "layers": run_sections.layers(report.failed),
+        "timings": run_sections.timings(report.phases, report.totals),
+        "sanity": run_sections.sanity(report.sanity),
+        "failed": questions.failed(report.failed),
+        "right": questions.right(report.right),
+        "versions": run_sections.versions(report),
     }
     if report.comparison:
-        sections["comparison"] = report_figures.before_and_after(report.comparison)
+        sections["comparison"] = figure_tables.before_and_after(report.comparison)
     if report.sweep:
-        sections["budget"] = report_run.budget(report.sweep)
+        sections["budget"] = run_sections.budget(report.sweep)
     return sections
 
 
@@ -96,7 +96,7 @@ def _tiles(report: Report) -> Markup:
 
 
 def _packaged(name: str) -> Markup:
-    return Markup(files("service.evaluation").joinpath(name).read_text("utf-8"))
+    return Markup(files("service.evaluation.report").joinpath(name).read_text("utf-8"))
 
 
 def _hash(content: Markup) -> str:

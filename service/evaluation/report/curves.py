@@ -7,8 +7,8 @@ from itertools import groupby
 
 from service.evaluation.attempts import Attempt
 from service.evaluation.cases import Case
-from service.evaluation.plots import Point
-from service.evaluation.report import Asked
+from service.evaluation.report.content import Asked
+from service.evaluation.report.plots import Point
 
 DEPTH = 10  # documents
 

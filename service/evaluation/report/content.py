@@ -1,4 +1,4 @@
-"""What the report of an evaluation run says. How it looks is for `report_page`."""
+"""What the report of an evaluation run says. How it looks is for `page`."""
 
 from __future__ import annotations
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from ingest.read.language import language_of
-from service.evaluation.markup import Markup, element
+from service.evaluation.report.markup import Markup, element
 
 Cells = Sequence[str]
 

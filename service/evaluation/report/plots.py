@@ -13,8 +13,8 @@ from math import isfinite
 from typing import Literal
 from unicodedata import east_asian_width
 
-from service.evaluation.axes import Axis, shares
-from service.evaluation.markup import Markup, element
+from service.evaluation.report.axes import Axis, shares
+from service.evaluation.report.markup import Markup, element
 
 Shape = Literal["dot", "ring", "square", "diamond"]
 Point = tuple[float, float]

@@ -9,10 +9,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from service.evaluation.attempts import Attempt, CandidateSeen, CitationSeen, Passage, StatementSeen
 from service.evaluation.cases import Case, Quote
 from service.evaluation.cited import places
-from service.evaluation.markup import Markup, element, escaped
-from service.evaluation.report import Asked
-from service.evaluation.report_blocks import folded, foreign, pairs, table
-from service.evaluation.written import milliseconds, share
+from service.evaluation.report.blocks import folded, foreign, pairs, table
+from service.evaluation.report.content import Asked
+from service.evaluation.report.markup import Markup, element, escaped
+from service.evaluation.report.written import milliseconds, share
 
 MARKER = re.compile(r"(\[C[1-9][0-9]{0,3}\])")
 OPENING = 90  # signs of a candidate's text that are shown

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from service.evaluation.attempts import Attempt
-from service.evaluation.markup import Markup, element
-from service.evaluation.report import Asked
-from service.evaluation.report_blocks import folded, foreign, nothing, section
-from service.evaluation.report_question import failed_question, filed_under
+from service.evaluation.report.blocks import folded, foreign, nothing, section
+from service.evaluation.report.content import Asked
+from service.evaluation.report.markup import Markup, element
+from service.evaluation.report.question import failed_question, filed_under
 
 
 def failed(asked: Sequence[Asked]) -> Markup:
