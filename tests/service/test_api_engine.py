@@ -32,6 +32,7 @@ BROKEN = {
     "model_bad_output": spoken("no JSON"),
     "model_timeout": [ROLE, Do.WAIT],
 }
+ENGINE = "vllm-0.32.0-0123abcd"
 STATUSES = {"model_unavailable": 503, "model_bad_output": 502, "model_timeout": 504}
 
 
@@ -67,7 +68,7 @@ def asking(database: Database, home: Path, *replies: Reply, **settings: Any) -> 
 
         def change(parts: Parts) -> Parts:
             chosen = replace(parts.settings, **{"llm": MODEL, "engine_url": engine.url, **settings})
-            generator = open_generator(chosen, parts.generator)
+            generator = open_generator(chosen, parts.generator, "0123")
             return replace(parts, settings=chosen, generator=generator, prompting=make_prompting())
 
         with running_world(database, home, change) as world:
@@ -75,15 +76,20 @@ def asking(database: Database, home: Path, *replies: Reply, **settings: Any) -> 
 
 
 def test_the_model_answers_and_the_answer_tells_of_it(database: Database, tmp_path: Path) -> None:
-    with asking(database, tmp_path, Reply(spoken(SPOKEN))) as here:
+    with asking(database, tmp_path, Reply(spoken(SPOKEN, system_fingerprint=ENGINE))) as here:
         answer = here.world.bob.ask(QUESTION)
         (asked,) = here.engine.asked
         metrics = here.world.root.get("/metrics").text
     assert answer["answer"] == f"{SAID[:-1]} [C1]."
     assert (answer["generator"], answer["degraded"], answer["finish_reason"]) == ("vllm", [], "stop")
     assert answer["usage"]["input_tokens"] == 100
-    assert answer["versions"]["model"] == f"vllm:{MODEL}"
-    assert {"ttft", "decode", "itl_p50", "itl_p95", "first_statement", "e2e"} <= answer["timings_ms"].keys()
+    assert (answer["versions"]["model"], answer["versions"]["engine"]) == (f"vllm:{MODEL}@0123", ENGINE)
+    phases = {"ttft", "decode", "itl_p50", "itl_p95"}
+    assert phases | {"tokens_per_second", "first_statement", "e2e"} <= answer["timings_ms"].keys()
+    for phase in phases:
+        assert f'citeward_engine_seconds_count{{phase="{phase}"}} 1.0' in metrics
+        assert f'citeward_stage_seconds_count{{stage="{phase}"}}' not in metrics
+    assert "citeward_engine_tokens_per_second_count 1.0" in metrics
     assert 'citeward_engine_faults_total{code="prompt_tokens_differ"} 1.0' in metrics
     assert WORD in asked["messages"][-1]["content"]
     assert len(asked["cache_salt"]) >= 16
@@ -155,8 +161,13 @@ def test_where_its_failure_is_an_error_a_dead_engine_is_one_at_once(
     assert f"failed {FAILURES} times in a row" in response.json()["why"]
 
 
-def test_an_engine_that_says_what_cannot_be_used_is_asked_again(database: Database, tmp_path: Path) -> None:
-    with asking(database, tmp_path, Reply(BROKEN["model_bad_output"])) as here:
+@pytest.mark.parametrize(
+    "reply", [Reply(BROKEN["model_bad_output"]), Reply([b"{}"], 400)], ids=["said", "refused"]
+)
+def test_an_engine_that_says_what_cannot_be_used_is_asked_again(
+    database: Database, tmp_path: Path, reply: Reply
+) -> None:
+    with asking(database, tmp_path, reply) as here:
         for _ in range(FAILURES + 1):
             assert here.world.bob.ask(QUESTION)["degraded"] == ["quoting"]
         assert len(here.engine.asked) == FAILURES + 1
