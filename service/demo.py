@@ -282,8 +282,10 @@ def cited(citation: dict[str, Any]) -> str:
 
 
 def timings(answer: dict[str, Any]) -> str:
-    stages = ", ".join(f"{stage} {spent:.0f}" for stage, spent in answer["timings_ms"].items())
-    return f"ms: {stages}"
+    spent = dict(answer["timings_ms"])
+    rate = spent.pop("tokens_per_second", None)
+    stages = ", ".join(f"{stage} {milliseconds:.0f}" for stage, milliseconds in spent.items())
+    return f"ms: {stages}" + (f"; tokens a second {rate:.1f}" if rate is not None else "")
 
 
 def how_to_go_on(asker: str, reader: Client, collection_id: str, citeward: str) -> str:
