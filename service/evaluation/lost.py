@@ -94,7 +94,7 @@ def _not_found(quote: Quote, attempt: Attempt) -> Failure:
     if attempt.refusal == "question_unclear" and not attempt.candidates:
         return Failure("refused_wrongly", "Refused as question_unclear before anything was sought.", (quote,))
     beside = tuple(one for one in attempt.candidates if one.passage.document == quote.document)[:1]
-    nearest = f"of its document there is {found_as(beside[0])}" if beside else "nothing of its document is"
+    nearest = f"of its document there is {found_as(beside[0])}" if beside else "and none is of its document"
     reason = f"{named(quote)} was found neither by words nor by meaning"
     count = len(attempt.candidates)
     return Failure("not_found", f"{reason}: none of {count} candidates has it, {nearest}.", (quote, *beside))

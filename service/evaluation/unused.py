@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from service.cite import CITATIONS, MARKER
-from service.evaluation.attempts import StatementSeen
+from service.evaluation.attempts import CandidateSeen, StatementSeen
 from service.evaluation.cases import Case, Quote
 from service.evaluation.cited import completeness, shown
 from service.evaluation.failures import Failure, found_as, named, scored, short
@@ -32,7 +32,7 @@ def is_in_answer(group: Group, seen: Seen) -> bool:
 def why_unused(missing: Group, seen: Seen) -> Failure:
     """:param missing: a group that is in the evidence and not in the answer; (): the answer as a whole."""
     given = tuple(one for one in missing if any(found.marker for found in seen.holding([one])))
-    markers = frozenset(one.marker for one in seen.holding(given) if one.marker)
+    markers = frozenset(one.marker for one in _evidence(given, seen) if one.marker)
     return (
         _checked_away(given, markers, seen)
         or _refused_wrongly(given, seen)
@@ -77,12 +77,8 @@ def _refused_wrongly(given: Group, seen: Seen) -> Failure | None:
         return None
     supported = sum(one.status == "supported" for one in attempt.statements)
     drafted = f"after {len(attempt.statements)} statements, {supported} of them supported"
-    evidence = tuple(one for one in seen.holding(given) if one.marker)
-    there = (
-        "; ".join(f"{one.marker}, {found_as(one)}" for one in evidence) or "no evidence that the set names"
-    )
-    when = drafted if attempt.statements else "before generating"
-    return Failure("refused_wrongly", f"Refused as {attempt.refusal} {when}, with {there}.", evidence)
+    reason = f"Refused as {attempt.refusal} {drafted if attempt.statements else 'before generating'}"
+    return Failure("refused_wrongly", f"{reason}; {_given_as(given, seen)}.", _evidence(given, seen))
 
 
 def _citation_invalid(seen: Seen) -> Failure | None:
@@ -144,14 +140,23 @@ def _conflicting_evidence(given: Group, seen: Seen) -> Failure | None:
 
 def _in_the_prompt_but_wrong(given: Group, seen: Seen) -> Failure:
     attempt = seen.attempt
-    evidence = tuple(one for one in seen.holding(given) if one.marker)
-    lay = "; ".join(f"{one.marker}, {found_as(one)}" for one in evidence)
-    held = f"{named(given[0])} was given as {lay}" if given else "no evidence is missing from it"
     cited = ", ".join(one.marker for one in attempt.citations) or "nothing"
     cut = ", cut off at its length," if attempt.finish_reason == "length" else ""
     faults = " and ".join(_faults(seen)) or "says nothing"
     reason = f"The answer{cut} cites {cited} and {faults}"
-    return Failure("in_the_prompt_but_wrong", f"{reason}; {held}.", evidence)
+    evidence = _evidence(given, seen)
+    return Failure("in_the_prompt_but_wrong", f"{reason}; {_given_as(given, seen)}.", evidence)
+
+
+def _evidence(given: Group, seen: Seen) -> tuple[CandidateSeen, ...]:
+    return tuple(one for one in seen.holding(given) if one.marker)
+
+
+def _given_as(given: Group, seen: Seen) -> str:
+    if not given:
+        return "the set names no evidence that is missing"
+    evidence = "; ".join(f"{one.marker}, {found_as(one)}" for one in _evidence(given, seen))
+    return f"{named(given[0])} was given as {evidence}"
 
 
 def _faults(seen: Seen) -> Sequence[str]:

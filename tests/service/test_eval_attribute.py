@@ -489,7 +489,7 @@ def test_a_reason_is_a_sentence_on_one_line(row: Row) -> None:
         (
             LEAVE,
             refused("insufficient_evidence", [C1]),
-            ("insufficient_evidence before generating", "C1", EN),
+            ("insufficient_evidence before generating", DAYS.text, "C1", EN),
         ),
         (
             LEAVE,
