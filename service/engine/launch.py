@@ -20,6 +20,7 @@ from ingest.packs import PACKS
 from service.settings import ServiceSettings
 
 SERVER = "vllm.entrypoints.openai.api_server"
+LEAST_BATCHED_TOKENS = 2048  # of one step
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +128,9 @@ def command(launch: Launch) -> list[str]:
         # Left to itself it binds all its work to the cores but one, which of two leaves one.
         variables["VLLM_CPU_OMP_THREADS_BIND"] = "nobind"
         variables["OMP_NUM_THREADS"] = str(os.cpu_count() or 1)
-        arguments["--max-num-batched-tokens"] = "512"  # so that a step is short enough to be left
+        # A prompt that is read in parts kills vLLM 0.32 there, if it is sampled with a seed.
+        switches.append("--no-enable-chunked-prefill")
+        arguments["--max-num-batched-tokens"] = str(max(launch.max_model_len, LEAST_BATCHED_TOKENS))
         arguments["--dtype"] = "bfloat16"
         switches.append("--enforce-eager")  # compiling takes minutes, and wants a compiler
     return [

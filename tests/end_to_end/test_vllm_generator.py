@@ -12,8 +12,9 @@ from dataclasses import replace
 from typing import Literal
 
 import pytest
+from anyio import create_task_group
 
-from ingest.corpus.errors import ModelUnavailable
+from ingest.corpus.errors import ModelBadOutput, ModelUnavailable
 from service.adapters.vllm import VllmGenerator
 from service.engine.chat import Deadlines
 from service.engine.probe import COUNTED, count_tokens, counting_faults, what_is_wrong
@@ -98,10 +99,26 @@ async def test_another_model_or_a_prompt_beyond_the_window_is_refused_with_its_k
     of = task("statements")
     assert of.prompt is not None
     long = replace(of.prompt, messages=(Message("user", "word " * (MAX_MODEL_LEN + 1)),))
-    with pytest.raises(ModelUnavailable) as beyond:
+    with pytest.raises(ModelBadOutput) as beyond:
         await drafted(vllm_server, replace(of, prompt=long))
     assert "400: BadRequestError" in beyond.value.why
     assert "word" not in str(beyond.value)
+
+
+async def test_a_long_prompt_that_is_sampled_with_a_seed_leaves_the_server_alive(
+    vllm_server: EngineStatus,
+) -> None:
+    """Two at once, so that together they are more than a step holds."""
+    of = task("text", 8)
+    assert of.prompt is not None
+    assert of.policy is not None
+    long = replace(of.prompt, messages=(Message("user", "word " * 2500),))
+    seeded = replace(of, prompt=long, policy=replace(of.policy, do_sample=True, seed=7))
+    async with create_task_group() as group:
+        for salt in ("d4", "e5"):
+            group.start_soon(drafted, vllm_server, replace(seeded, tenant_salt=salt))
+    _, end = await drafted(vllm_server, of)
+    assert end.output_tokens
 
 
 async def test_every_value_that_a_policy_may_have_is_taken(vllm_server: EngineStatus) -> None:

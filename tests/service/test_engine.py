@@ -48,7 +48,7 @@ def test_command_line_without_a_gpu() -> None:
         *("--host", "127.0.0.1", "--port", "8001", "--max-model-len", "4096"),
         *("--generation-config", "vllm"),
         *("--disable-access-log-for-endpoints", "/health,/metrics,/v1/models"),
-        *("--max-num-batched-tokens", "512", "--dtype", "bfloat16"),
+        *("--max-num-batched-tokens", "4096", "--dtype", "bfloat16"),
         *("--no-enable-log-requests", "--enable-per-request-metrics", "--enable-prompt-tokens-details"),
         "--enforce-eager",
     ]
