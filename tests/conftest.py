@@ -17,9 +17,9 @@ import pytest
 
 from ingest.corpus.database import Database, open_database
 from service.migrate import migrate
-from tests.vllm_server import START_SECONDS, vllm_server
+from tests.vllm_server import START_SECONDS, engine_alone, vllm_server
 
-__all__ = ["vllm_server"]
+__all__ = ["engine_alone", "vllm_server"]
 
 TEMPLATE = "migrated"  # every test gets a copy, which is faster than migrating anew
 NUMBERS = count(1)

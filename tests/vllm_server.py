@@ -41,6 +41,7 @@ def vllm_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EngineStat
             max_model_len=MAX_MODEL_LEN,
             kv_gib=KV_GIB,
             gpu=has_gpu(),
+            threads=1,  # two that wait for each other are slow where other tests run
         )
         found = server.status(users.read_text(), folder) if users.exists() else None
         if found is None or not found.ready:
@@ -52,6 +53,18 @@ def vllm_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EngineStat
         (shared / f"uses-engine-{os.getpid()}").unlink()
         if not list(shared.glob("uses-engine-*")):
             assert server.stop(folder), "the server had ended before the tests had"
+
+
+@pytest.fixture
+def engine_alone(
+    vllm_server: EngineStatus, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[EngineStatus]:
+    """The server, while no other test that asks for it so makes it work: two at once take their time."""
+    base = tmp_path_factory.getbasetemp()
+    shared = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
+    with (shared / "engine.turn").open("w") as turn:
+        fcntl.flock(turn, fcntl.LOCK_EX)
+        yield vllm_server
 
 
 @contextmanager

@@ -9,7 +9,7 @@ import os
 import shutil
 import subprocess
 from collections.abc import Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -35,6 +35,7 @@ class Launch:
     max_model_len: int  # tokens of one sequence, prompt and answer
     kv_gib: int  # for the KV cache; on a GPU vLLM takes what the weights leave
     gpu: bool
+    threads: int = field(default_factory=lambda: os.cpu_count() or 1)  # where there is no GPU
 
     @property
     def url(self) -> str:
@@ -127,7 +128,7 @@ def command(launch: Launch) -> list[str]:
         variables["VLLM_EXECUTE_MODEL_TIMEOUT_SECONDS"] = "1800"
         # Left to itself it binds all its work to the cores but one, which of two leaves one.
         variables["VLLM_CPU_OMP_THREADS_BIND"] = "nobind"
-        variables["OMP_NUM_THREADS"] = str(os.cpu_count() or 1)
+        variables["OMP_NUM_THREADS"] = str(launch.threads)
         # A prompt that is read in parts kills vLLM 0.32 there, if it is sampled with a seed.
         switches.append("--no-enable-chunked-prefill")
         arguments["--max-num-batched-tokens"] = str(max(launch.max_model_len, LEAST_BATCHED_TOKENS))

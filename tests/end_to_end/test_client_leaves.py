@@ -64,12 +64,12 @@ class Asked:
 
 
 @pytest.fixture
-def asked(database: Database, tmp_path: Path, vllm_server: EngineStatus) -> Iterator[Asked]:
+def asked(database: Database, tmp_path: Path, engine_alone: EngineStatus) -> Iterator[Asked]:
     plain = make_parts(database, tmp_path)
     chosen = replace(
         plain.settings,
-        llm=str(vllm_server.model),
-        engine_url=vllm_server.url,
+        llm=str(engine_alone.model),
+        engine_url=engine_alone.url,
         context_window=MAX_MODEL_LEN,
         reserved_output=MOST,
     )
@@ -83,7 +83,7 @@ def asked(database: Database, tmp_path: Path, vllm_server: EngineStatus) -> Iter
     )
     key = found_company(parts, "acme")["bob"]
     with serving(parts) as port:
-        yield Asked(vllm_server, port, key)
+        yield Asked(engine_alone, port, key)
 
 
 @contextmanager

@@ -56,10 +56,10 @@ async def drafted(engine: EngineStatus, of: GenerationTask) -> tuple[list[DraftS
 
 @pytest.mark.parametrize("output", ["statements", "text"])
 async def test_a_draft_is_read_to_its_end_and_counted_as_we_count(
-    vllm_server: EngineStatus, output: Literal["statements", "text"]
+    engine_alone: EngineStatus, output: Literal["statements", "text"]
 ) -> None:
     of = task(output)
-    statements, end = await drafted(vllm_server, of)
+    statements, end = await drafted(engine_alone, of)
     assert of.prompt is not None
     assert end.input_tokens == of.prompt.tokens
     assert end.faults == ()
@@ -71,18 +71,12 @@ async def test_a_draft_is_read_to_its_end_and_counted_as_we_count(
         assert {marker for one in statements for marker in one.citations} <= {"C1", "C2"}
 
 
-async def test_what_the_schema_forces_is_read_as_statements(vllm_server: EngineStatus) -> None:
-    """Long enough for the model to end by itself: the reader would refuse anything but the form."""
-    statements, end = await drafted(vllm_server, task("statements", 512))
-    assert end.finish_reason == "stop" or statements
-
-
 async def test_only_the_same_salt_finds_a_prompt_in_the_cache(
-    vllm_server: EngineStatus, caplog: pytest.LogCaptureFixture
+    engine_alone: EngineStatus, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO, "citeward.engine")
     for salt in ("b2", "b2", "c3"):
-        await drafted(vllm_server, task("text", 4, salt))
+        await drafted(engine_alone, task("text", 4, salt))
     lines = [json.loads(one.message) for one in caplog.records if one.name == "citeward.engine"]
     first, same, other = [line["cached_tokens"] or 0 for line in lines if line["event"] == "generated"]
     assert (first, other) == (0, 0)
@@ -90,9 +84,9 @@ async def test_only_the_same_salt_finds_a_prompt_in_the_cache(
 
 
 async def test_another_model_or_a_prompt_beyond_the_window_is_refused_with_its_kind(
-    vllm_server: EngineStatus,
+    engine_alone: EngineStatus,
 ) -> None:
-    other = VllmGenerator(vllm_server.url, "other", PATIENT)
+    other = VllmGenerator(engine_alone.url, "other", PATIENT)
     with pytest.raises(ModelUnavailable) as unknown:
         [one async for one in other.draft(task("statements"))]
     assert "404: NotFoundError" in unknown.value.why
@@ -100,13 +94,14 @@ async def test_another_model_or_a_prompt_beyond_the_window_is_refused_with_its_k
     assert of.prompt is not None
     long = replace(of.prompt, messages=(Message("user", "word " * (MAX_MODEL_LEN + 1)),))
     with pytest.raises(ModelBadOutput) as beyond:
-        await drafted(vllm_server, replace(of, prompt=long))
+        await drafted(engine_alone, replace(of, prompt=long))
     assert "400: BadRequestError" in beyond.value.why
     assert "word" not in str(beyond.value)
 
 
+@pytest.mark.slow
 async def test_a_long_prompt_that_is_sampled_with_a_seed_leaves_the_server_alive(
-    vllm_server: EngineStatus,
+    engine_alone: EngineStatus,
 ) -> None:
     """Two at once, so that together they are more than a step holds."""
     of = task("text", 8)
@@ -116,12 +111,12 @@ async def test_a_long_prompt_that_is_sampled_with_a_seed_leaves_the_server_alive
     seeded = replace(of, prompt=long, policy=replace(of.policy, do_sample=True, seed=7))
     async with create_task_group() as group:
         for salt in ("d4", "e5"):
-            group.start_soon(drafted, vllm_server, replace(seeded, tenant_salt=salt))
-    _, end = await drafted(vllm_server, of)
+            group.start_soon(drafted, engine_alone, replace(seeded, tenant_salt=salt))
+    _, end = await drafted(engine_alone, of)
     assert end.output_tokens
 
 
-async def test_every_value_that_a_policy_may_have_is_taken(vllm_server: EngineStatus) -> None:
+async def test_every_value_that_a_policy_may_have_is_taken(engine_alone: EngineStatus) -> None:
     policy = GenerationPolicy(
         "of a test",
         max_new_tokens=8,
@@ -136,13 +131,13 @@ async def test_every_value_that_a_policy_may_have_is_taken(vllm_server: EngineSt
         seed=None,
         stop=("\n\n",),
     )
-    _, end = await drafted(vllm_server, replace(task("text"), policy=policy))
+    _, end = await drafted(engine_alone, replace(task("text"), policy=policy))
     assert 0 < end.output_tokens <= 8
 
 
-def test_the_engine_counts_as_we_do_and_holds_what_it_should(vllm_server: EngineStatus) -> None:
+def test_the_engine_counts_as_we_do_and_holds_what_it_should(engine_alone: EngineStatus) -> None:
     chat = chat_tokenizer(MODEL.name)
-    assert count_tokens(vllm_server.url, str(vllm_server.model), COUNTED) == len(chat.ids(COUNTED))
-    assert counting_faults(vllm_server.url, str(vllm_server.model), chat) == ()
-    assert what_is_wrong(vllm_server.url, MODEL.name, MAX_MODEL_LEN) is None
-    assert what_is_wrong(vllm_server.url, "other", MAX_MODEL_LEN) == "another model is served"
+    assert count_tokens(engine_alone.url, str(engine_alone.model), COUNTED) == len(chat.ids(COUNTED))
+    assert counting_faults(engine_alone.url, str(engine_alone.model), chat) == ()
+    assert what_is_wrong(engine_alone.url, MODEL.name, MAX_MODEL_LEN) is None
+    assert what_is_wrong(engine_alone.url, "other", MAX_MODEL_LEN) == "another model is served"

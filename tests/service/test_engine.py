@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import fcntl
 import json
-import os
 import signal
 import socket
 import subprocess
@@ -43,6 +42,7 @@ def test_command_line_without_a_gpu() -> None:
         *("env", *SECRETS),
         *("VLLM_NO_USAGE_STATS=1", "DO_NOT_TRACK=1", "HF_HUB_OFFLINE=1", "VLLM_CPU_KVCACHE_SPACE=3"),
         "VLLM_EXECUTE_MODEL_TIMEOUT_SECONDS=1800",
+        *("VLLM_CPU_OMP_THREADS_BIND=nobind", f"OMP_NUM_THREADS={ON_CPU.threads}"),
         *("/venv/bin/python", "-m", "vllm.entrypoints.openai.api_server"),
         *("--model", "/models/tiny", "--served-model-name", "tiny"),
         *("--host", "127.0.0.1", "--port", "8001", "--max-model-len", "4096"),
@@ -50,7 +50,7 @@ def test_command_line_without_a_gpu() -> None:
         *("--disable-access-log-for-endpoints", "/health,/metrics,/v1/models"),
         *("--max-num-batched-tokens", "4096", "--dtype", "bfloat16"),
         *("--no-enable-log-requests", "--enable-per-request-metrics", "--enable-prompt-tokens-details"),
-        "--enforce-eager",
+        *("--no-enable-chunked-prefill", "--enforce-eager"),
     ]
 
 
