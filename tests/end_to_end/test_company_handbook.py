@@ -1,0 +1,58 @@
+"""The gate on the shipped set, with the real embedder: what was right stays right, no bad draft is shown."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from ingest.corpus.settings import CorpusSettings
+from service.bootstrap import open_embedder
+from service.evaluation.bad_drafts import BadDrafts, shown_drafts
+from service.evaluation.gate import faults
+from service.evaluation.released import read_case_set
+from service.evaluation.run import run_set
+from service.evaluation.sanity import sanity_rows, unmet
+from service.evaluation.sheet import read_sheet, score_run
+from service.judge import LexicalSemanticJudge
+from service.parts import Parts
+from service.settings import ServiceSettings
+
+ROOT = Path(__file__).parents[2]
+SET = ROOT / "eval_sets" / "company_handbook" / "v1"
+BASELINE = ROOT / "eval_sets" / "baselines" / "company_handbook-v1.quoting.jsonl"
+MODEL = ROOT / "var" / "models" / "multilingual-e5-small"
+EVERY = 8  # of the questions are answered with bad drafts: seven of them each
+
+pytestmark = pytest.mark.timeout(900)
+
+
+@pytest.fixture(scope="module")
+def settings(tmp_path_factory: pytest.TempPathFactory) -> ServiceSettings:
+    corpus = CorpusSettings(home=tmp_path_factory.mktemp("home"), embedder=str(MODEL))
+    return ServiceSettings(corpus=corpus, key_secret="a" * 32)
+
+
+def unwatched(_doing: str, _done: int, _of: int) -> None:
+    """Nobody looks."""
+
+
+def test_the_quoting_generator_may_ship(settings: ServiceSettings) -> None:
+    case_set, embedder = read_case_set(SET), open_embedder(settings)
+    run = run_set(case_set, settings, embedder, unwatched)
+    sheet = score_run(run, case_set, LexicalSemanticJudge(embedder))
+    assert [one.what for one in faults(sheet, case_set, read_sheet(BASELINE))] == []
+    assert unmet(sanity_rows(case_set, run.texts)) == ()
+
+
+def test_no_bad_draft_is_shown(settings: ServiceSettings) -> None:
+    whole, embedder = read_case_set(SET), open_embedder(settings)
+    few = replace(whole, name="few", cases=tuple(one for one in whole.cases[::EVERY] if not one.follows))
+
+    def bad(parts: Parts) -> Parts:
+        return replace(parts, generator=BadDrafts())
+
+    run = run_set(few, settings, embedder, unwatched, bad, BadDrafts().version)
+    assert sum(len(one.statements) for one in run.attempts) > len(few.cases)
+    assert shown_drafts(run) == ()
