@@ -118,10 +118,14 @@ if [ -f $(PID_FILE) ]; then \
 fi
 endef
 
+define REQUIRE_PORT
+$(PYTHON) -c 'import socket; socket.create_server(("127.0.0.1", $(PORT)))' 2> /dev/null || { \
+    echo "Port $(PORT) is taken: stop what listens there, or choose another: make $@ PORT=8081" >&2; exit 1; }
+endef
+
 # What a demonstration runs with; DEMO_ENV and DEMO_ARGS are the target's own.
 define RUN_DEMO
-$(PYTHON) -c 'import socket; socket.create_server(("127.0.0.1", $(PORT)))' 2> /dev/null || { \
-    echo "Port $(PORT) is taken: stop what listens there, or choose another: make $@ PORT=8081" >&2; exit 1; }; \
+$(REQUIRE_PORT); \
 mkdir -p $(DEMO_HOME); \
 echo "==> Database in $(DEMO_HOME)"; \
 init=$$($(DEMO_ENV) $(VENV)/bin/citeward init --new-key --json); \
@@ -140,9 +144,10 @@ demo: install $(MODEL)/pack.json ## Show it at work: sample documents, the servi
 	@$(RUN_DEMO)
 
 demo-llm: DEMO_ENV = $(DEMO) $(DEMO_LLM)
-demo-llm: DEMO_ARGS = --generator vllm --patience 900
+demo-llm: DEMO_ARGS = --generator vllm --patience 1000
 demo-llm: install install-engine $(MODEL)/pack.json $(LLM_PACK) ## The same with a language model on vLLM (LLM=any model id; EXIT=1 stops both)
 	@$(STOP_DEMO)
+	@$(REQUIRE_PORT)
 	@$(DEMO_ENV) $(VENV)/bin/citeward engine start
 	@$(RUN_DEMO)
 

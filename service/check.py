@@ -20,7 +20,7 @@ from service.seams import Judge, Support
 from service.types import DraftStatement, Evidence, Level, Span, Statement, Verdict
 
 LONGEST_STATEMENT = 1000  # characters; a sentence of a contract has a few hundred, its longest about this
-REFERENCE = re.compile(r"[\[［【]\d[\d\s,，、;；:.–—-]{0,40}[\]］】]")
+REFERENCE = re.compile(r"[\[［【]\s*\d[\d\s,，、;；:.–—-]{0,40}[\]］】]")
 SAME_SUBJECT = 0.6  # share of a statement's words from which a sentence counts as being about the same
 
 
@@ -44,8 +44,9 @@ def check_statement(
 ) -> Statement:
     """The statement as it may be shown, with its verdict.
 
-    Its text is inert (`plain_text`). Of several citations those stay that carry the statement alone or, where
-    none does, those that carry it together; the others are taken off it.
+    Its text is inert (`plain_text`), and what is checked is what is shown. Of several citations those stay
+    that carry the statement alone or, where none does, those that carry it together; the others are taken
+    off it.
 
     :param evidence: all that the answer may cite.
     :param permitted: ids of the chunks that the reader may read now.
@@ -56,16 +57,14 @@ def check_statement(
     if refused is not None:
         return Statement(text, draft.citations, refused)
     premises = [_premise(marked[marker]) for marker in draft.citations]
-    verdicts = [_against([premise], draft.text, judge) for premise in premises]
+    verdicts = [_against([premise], text, judge) for premise in premises]
     carrying = [n for n, verdict in enumerate(verdicts) if verdict.status == "supported"]
     if carrying:
         return _supported_by([premises[n] for n in carrying], [verdicts[n] for n in carrying], text)
     if len(premises) == 1:
         return Statement(text, draft.citations, verdicts[0])
-    needed = _needed_together(premises, draft.text, judge)
-    return Statement(
-        text, tuple(each.evidence.marker for each in needed), _against(needed, draft.text, judge)
-    )
+    needed = _needed_together(premises, text, judge)
+    return Statement(text, tuple(each.evidence.marker for each in needed), _against(needed, text, judge))
 
 
 def too_long(text: str) -> str | None:
@@ -113,9 +112,10 @@ def _against(premises: Sequence[Premise], claim: str, judge: Judge) -> Verdict:
         return Verdict(
             "not_supported", "support", f"{markers} does not carry it. {found.reason}", found.score
         )
-    spans = [premise.span(judge.support(premise.text, claim)) for premise in premises]
-    if len(premises) == 1:
-        spans = [premises[0].span(found)]
+    supports = [found] if len(premises) == 1 else [judge.support(premise.text, claim) for premise in premises]
+    if all(one.end <= premise.lead for premise, one in zip(premises, supports, strict=True)):
+        return _no("support", f"Only the title or heading of {markers} says it, and no passage.")
+    spans = [premise.span(one) for premise, one in zip(premises, supports, strict=True)]
     return Verdict("supported", "support", found.reason, found.score, tuple(spans))
 
 

@@ -20,6 +20,7 @@ from service.types import DraftStatement
 MOST_STATEMENTS = 32  # of one answer
 LONGEST_STRETCH = 16_000  # characters of one JSON statement; each may be written as an escape of twelve
 UNANSWERABLE = "UNANSWERABLE"  # what the prompts have a model write in prose that has no answer
+READ_ANEW = 128  # prose is read from its start each time that it grew by this part: else quadratic work
 LONGEST_HEAD = 200  # characters before the first JSON statement
 
 # A statement is an object of strings and flat arrays, so that it can be found without reading it.
@@ -123,11 +124,14 @@ class ProseReader:
     """Reads sentences with citations, as `parse_draft` reads the whole; UNANSWERABLE states nothing."""
 
     text: str = ""
+    read: int = 0  # characters of it
     given: int = 0  # statements
 
     def feed(self, piece: str) -> Iterator[DraftStatement]:
         self.text += piece
-        yield from self._further(parse_settled(self.text))
+        if len(self.text) - self.read > self.read // READ_ANEW:
+            self.read = len(self.text)
+            yield from self._further(parse_settled(self.text))
 
     def finish(self, cut_off: bool) -> Iterator[DraftStatement]:
         if not cut_off:

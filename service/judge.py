@@ -70,13 +70,17 @@ class LexicalSemanticJudge:
 
 
 def _quoted_span(premise: str, claim: str, spans: Sequence[Span]) -> Span | None:
-    """From the first to the last of the claim's sentences, if each is a whole sentence of the premise."""
-    stands_at = {_bare(premise[start:end]): (start, end) for start, end in spans}
-    found = [stands_at.get(_bare(claim[start:end])) for start, end in sentence_spans(claim)]
-    there = [one for one in found if one is not None]
-    if not there or len(there) < len(found):
-        return None
-    return min(start for start, _ in there), max(end for _, end in there)
+    """Where the claim's sentences stand one after the other, each whole, in the premise: the last such place.
+
+    Picked from here and there they would say together what the premise does not.
+    """
+    there = [_bare(premise[start:end]) for start, end in spans]
+    claimed = [_bare(claim[start:end]) for start, end in sentence_spans(claim)]
+    count = len(claimed)
+    for first in range(len(there) - count, -1, -1):
+        if claimed and there[first : first + count] == claimed:
+            return spans[first][0], spans[first + count - 1][1]
+    return None
 
 
 def _bare(sentence: str) -> str:

@@ -65,6 +65,8 @@ class VllmGenerator:
         end = heard.generated()
         for statement in heard.anew(reader.finish(end.finish_reason == "length")):
             yield statement
+        if end.finish_reason == "length" and not heard.said:  # else it read as if nothing was found
+            raise bad_stream("It was cut off before its first statement was whole.")
         yield end
 
     async def _pieces(self, task: GenerationTask, heard: Heard) -> AsyncGenerator[str]:
@@ -90,7 +92,7 @@ class VllmGenerator:
             async with aclosing(response):
                 if response.status_code != httpx2.codes.OK:
                     with fail_after(heard.seconds_left):
-                        raise turned_away(response.status_code, await response.aread())
+                        raise turned_away(response.status_code, await head_of(response))
                 yield response
 
     async def _send(
@@ -135,6 +137,17 @@ async def events_of(response: httpx2.Response) -> AsyncGenerator[bytes]:
                 yield line.removeprefix(DATA).strip()
             if len(rest) > LONGEST_EVENT:
                 raise bad_stream("Its stream has a line without end.")
+
+
+async def head_of(response: httpx2.Response) -> bytes:
+    """The body, or as much of it as an error's can be."""
+    head = b""
+    async with aclosing(response.aiter_raw()) as pieces:
+        async for piece in pieces:
+            head += piece
+            if len(head) > LONGEST_EVENT:
+                break
+    return head
 
 
 def is_data(line: bytes) -> bool:

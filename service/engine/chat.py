@@ -28,6 +28,7 @@ from service.types import DraftStatement, FinishReason, Generated, GenerationTas
 
 LOG = logging.getLogger("citeward.engine")
 REQUEST_REFUSED = frozenset({400, 413, 422})  # statuses for what was sent; others are for whom or when
+MOST_COUNTED = 10**9  # tokens, milliseconds
 LONGEST_DRAFT = 40_000  # characters of one answer, were the engine to forget its limit
 WORDS = re.compile(r"[A-Za-z0-9_ .-]{1,40}")
 FINGERPRINT = re.compile(r"[\w.+-]{1,80}", re.ASCII)
@@ -185,9 +186,9 @@ class Heard:
         """
         told = {"queue": "queue_time_ms", "prefill": "time_to_first_token_ms"}
         timings = {
-            name: float(self.metrics[given])
+            name: milliseconds
             for name, given in told.items()
-            if isinstance(self.metrics.get(given), int | float)
+            if (milliseconds := _amount(self.metrics.get(given))) is not None
         }
         if self.tokens_at:
             first, last = self.tokens_at[0], self.tokens_at[-1]
@@ -204,7 +205,7 @@ class Heard:
 
 
 def read_chunk(data: bytes, model: str) -> Chunk:
-    """:raises ModelUnavailable: for an error, which comes with status 200 once a stream is asked for.
+    """:raises ModelFailed: for an error, which comes with status 200 once a stream is asked for.
     :raises ModelBadOutput: for what is no chunk, or one of another model.
     """
     try:
@@ -213,8 +214,8 @@ def read_chunk(data: bytes, model: str) -> Chunk:
         raise bad_stream("An event of its stream is no JSON.") from error
     if not isinstance(event, dict):
         raise bad_stream("An event of its stream is no object.")
-    if "error" in event:
-        raise unavailable(f"Its server gave up: {_error_words(event)}.")
+    if event.get("error") is not None:
+        raise _given_up(event)
     choices = event.get("choices")
     if not isinstance(choices, list) or len(choices) > 1:
         raise bad_stream("An event of its stream has not the form of a chunk.")
@@ -263,13 +264,23 @@ def turned_away(status: int, body: bytes) -> ModelFailed:
     except (ValueError, RecursionError):
         given = None
     why = f"Its server answered {status}: {_error_words(given)}."
-    if status in REQUEST_REFUSED:
-        return ModelBadOutput(
-            "The language model's server does not take this question.",
-            why=why,
-            next_step="Ask otherwise; operators: compare the settings of the service and the server.",
-        )
-    return unavailable(why)
+    return refused(why) if status in REQUEST_REFUSED else unavailable(why)
+
+
+def _given_up(event: dict[str, Any]) -> ModelFailed:
+    """For an error within a stream, whose status was sent before."""
+    error = event["error"]
+    code = error.get("code") if isinstance(error, dict) else None
+    why = f"Its server gave up: {_error_words(event)}."
+    return refused(why) if isinstance(code, int) and code in REQUEST_REFUSED else unavailable(why)
+
+
+def refused(why: str) -> ModelBadOutput:
+    return ModelBadOutput(
+        "The language model's server does not take this question.",
+        why=why,
+        next_step="Ask otherwise; operators: compare the settings of the service and the server.",
+    )
 
 
 def unavailable(why: str) -> ModelUnavailable:
@@ -304,7 +315,14 @@ def percentile(ordered: Sequence[float], share: float) -> float:
 
 def _count(usage: dict[str, Any], name: str) -> int | None:
     value = usage.get(name)
-    return value if type(value) is int and value >= 0 else None
+    return value if type(value) is int and 0 <= value < MOST_COUNTED else None
+
+
+def _amount(value: object) -> float | None:
+    """A number that is finite and not absurd: it goes into records and sums."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return float(value) if 0 <= value < MOST_COUNTED else None
 
 
 def _fingerprint(value: object) -> str | None:

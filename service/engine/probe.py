@@ -16,10 +16,12 @@ from service.types import Message
 
 LOG = logging.getLogger("citeward.engine")
 ANSWER_SECONDS = 5.0  # for what costs the engine nothing
+MOST_BYTES = 4 * 2**20  # of a page, its metrics among them
 COUNTED = (
     Message("system", "Answer from the passages, and cite them: [C1]."),
     Message("user", 'How long is it?\n\n年假有几天？ 3.5 €, naïve, "x_1" — 🙂'),
 )
+NO_SUCH_ANSWER = (ValueError, KeyError, IndexError, TypeError, RecursionError)
 # Straight to the engine: a proxy that the machine is set to use knows nothing of it.
 HTTP = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
@@ -30,7 +32,7 @@ def exchange(url: str, timeout_seconds: float, body: object = None) -> bytes:
     request = urllib.request.Request(url, data, {"Content-Type": "application/json"})
     try:
         with HTTP.open(request, timeout=timeout_seconds) as response:
-            content: bytes = response.read()
+            content: bytes = response.read(MOST_BYTES)
     except HTTPException as error:
         raise OSError(f"{url} did not answer as a server does: {error!r}") from error
     return content
@@ -47,10 +49,10 @@ def is_healthy(url: str) -> bool:
 def served_model(url: str) -> Mapping[str, Any]:
     """The model that is served: `id` and `max_model_len`; empty if none is."""
     try:
-        served: Sequence[Mapping[str, Any]] = json.loads(exchange(f"{url}/v1/models", ANSWER_SECONDS))["data"]
-    except (OSError, ValueError, KeyError, TypeError):  # nothing there, or something that is no such server
+        first = json.loads(exchange(f"{url}/v1/models", ANSWER_SECONDS))["data"][0]
+    except (OSError, *NO_SUCH_ANSWER):  # nothing there, or something that is no such server
         return {}
-    return served[0] if served else {}
+    return first if isinstance(first, dict) else {}
 
 
 def what_is_wrong(url: str, model: str, context_window: int) -> str | None:
@@ -71,7 +73,7 @@ def count_tokens(url: str, model: str, messages: Sequence[Message]) -> int | Non
     body = {"model": model, "messages": [asdict(message) for message in messages]}
     try:
         counted = json.loads(exchange(f"{url}/tokenize", ANSWER_SECONDS, body))["count"]
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, *NO_SUCH_ANSWER):
         return None
     return counted if isinstance(counted, int) else None
 

@@ -70,6 +70,29 @@ def test_brackets_are_prose_where_the_source_has_them(claim: str) -> None:
     assert (statement.verdict.status, statement.text) == ("supported", claim)
 
 
+@pytest.mark.parametrize(
+    ("passage", "draft"),
+    [
+        ("Leave may not be carried over.", "Leave may [](not) be carried over."),
+        ("Leave may be carried over.", "Leave may n\u00adot be carried over."),
+        ("Staff have 2 days of leave. Managers have 5 days.", "Staff have 2\u200b5 days of leave."),
+        ("员工不得携带宠物进入办公室。", "员工[](不)得携带宠物进入办公室。"),
+    ],
+)
+def test_what_is_checked_is_what_is_shown(passage: str, draft: str) -> None:
+    assert check(draft, "C1", of=evidence(passage)).verdict.status == "not_supported"
+
+
+def test_sentences_from_here_and_there_are_no_quotation() -> None:
+    plans = "Plan A costs 5 EUR. It can be cancelled monthly. Plan B costs 9 EUR. It can be cancelled yearly."
+    mixed = check("Plan A costs 5 EUR. It can be cancelled yearly.", "C1", of=evidence(plans))
+    assert mixed.verdict.reason != "The statement is a sentence of the passage."
+    whole = check("Plan B costs 9 EUR. It can be cancelled yearly.", "C1", of=evidence(plans))
+    assert (whole.verdict.status, whole.verdict.score) == ("supported", 1.0)
+    (span,) = whole.verdict.spans
+    assert plans[span.start : span.end] == "Plan B costs 9 EUR. It can be cancelled yearly."
+
+
 BOX = "Returns are accepted within 30 days if the box is unopened."
 
 

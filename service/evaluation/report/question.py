@@ -15,6 +15,7 @@ from service.evaluation.report.markup import Markup, element, escaped
 from service.evaluation.report.written import milliseconds, share
 
 MARKER = re.compile(r"(\[C[1-9][0-9]{0,3}\])")
+MOST_CANDIDATES = 25  # of a question, and those further down that hold what was expected
 OPENING = 90  # signs of a candidate's text that are shown
 SIGNS = {"supported": "✓", "not_supported": "✗", "unknown": "?"}
 
@@ -181,6 +182,7 @@ def _candidates(case: Case, candidates: Sequence[CandidateSeen]) -> Markup:
             _place(one.passage.document, one.passage.start, one.passage.end),
         )
         for one in candidates
+        if one.fused_rank <= MOST_CANDIDATES or _expected_in(case, one.passage)
     )
     headers = ("Fused", "Words", "Meaning", "Reranked", "Came to be", "Expected", "Begins", "Where")
     return _part("Candidates", len(candidates), table(headers, rows, "Candidates", "", (0, 1, 2, 3)))
