@@ -223,7 +223,7 @@ async def test_times_are_told_by_phase() -> None:
     assert times["itl_p50"] <= times["itl_p95"] <= times["decode"]
     assert ended.tokens_per_second
     assert set((await said(spoken(WHOLE))).timings_ms) == {"ttft", "decode", "itl_p50", "itl_p95"}
-    assert (await said(spoken("", "length"), PROSE)).timings_ms == {}
+    assert (await said(spoken(""), PROSE)).timings_ms == {}
 
 
 async def test_the_log_has_figures_and_no_texts(caplog: pytest.LogCaptureFixture) -> None:
@@ -438,3 +438,31 @@ async def test_where_the_model_answers_nothing_is_degraded() -> None:
     assert tuple(statements) == BOTH
     assert isinstance(ended, Generated)
     assert (ended.generator, ended.degraded) == (None, ())
+
+
+async def test_figures_that_cannot_be_are_left_out() -> None:
+    absurd = {"queue_time_ms": 10**400, "time_to_first_token_ms": float("nan")}
+    with scripted_engine(Reply(spoken(WHOLE, metrics=absurd, written=10**400))) as engine:
+        _, end = await drafted(generator(engine.url))
+    assert isinstance(end, Generated)
+    assert not {"queue", "prefill"} & end.timings_ms.keys()
+    assert (end.output_tokens, end.faults) == (0, ("usage_missing",))
+
+
+@pytest.mark.parametrize(
+    ("code", "kind"), [(400, ModelBadOutput), (500, ModelUnavailable), (None, ModelUnavailable)]
+)
+async def test_an_error_within_a_stream_is_told_by_its_code(
+    code: int | None, kind: type[ModelFailed]
+) -> None:
+    failed = event(error={"type": "BadRequestError", "message": "zqsecret", "code": code})
+    with scripted_engine(Reply([ROLE, failed, DONE])) as engine:
+        _, ended = await drafted(generator(engine.url))
+    assert type(ended) is kind
+    assert "zq" not in str(ended)
+
+
+async def test_what_is_cut_off_before_a_statement_is_whole_is_the_models_failure() -> None:
+    with scripted_engine(Reply(spoken(WHOLE[:40], "length", written=64))) as engine:
+        statements, ended = await drafted(generator(engine.url))
+    assert (statements, type(ended)) == ([], ModelBadOutput)
