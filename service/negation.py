@@ -15,7 +15,7 @@ CHINESE = (
 )
 # Words that hold a cue and deny nothing.
 NO_DENIAL = re.compile(
-    r"\bnot only\b|\bno (?:later|more|less) than\b|\bnot (?:later|more|less|exceed\w*)\b|\bno\.(?= ?\d| ?\|)"
+    r"\bnot only\b|\bnot? (?:later|more|less) than\b|\bnot exceed\w*\b|\bno\.(?= ?\d| ?\|)"
     r"|不仅|不但|不只|不断|不过|不同|不久|不少|不论|不管|不得不|不锈钢|不超过|不晚于|不低于|不高于|不少于|不动产|不足|未来|未必"
     r"|无论|無論|莫非|差不多|是不是|能不能|要不要|会不会|可不可以|对不起|未经|除了",
     re.IGNORECASE,

@@ -18,6 +18,7 @@ from typing import Any
 
 MODEL = "scripted"
 PATIENCE_SECONDS = 20.0  # for what happens at once
+TURNS = 5
 
 
 class Do(Enum):
@@ -54,21 +55,26 @@ class ScriptedEngine:
             return self.changed.wait_for(lambda: self.running > 0, PATIENCE_SECONDS)
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        with suppress(ConnectionError, asyncio.IncompleteReadError):
-            head = (await reader.readuntil(b"\r\n\r\n")).decode()
-            lengths = [line.split(":")[1] for line in head.lower().split("\r\n") if "content-length" in line]
-            body = await reader.readexactly(int(lengths[0])) if lengths else b""
-            path = head.split()[1]
-            if path != "/v1/chat/completions":
-                await self._show(path, writer)
-                return
-            self._count(1)
-            try:
-                self.asked.append(json.loads(body))
-                await self._play(self.replies[min(len(self.asked), len(self.replies)) - 1], reader, writer)
-            finally:
-                self._count(-1)
-        writer.close()
+        try:
+            with suppress(ConnectionError, asyncio.IncompleteReadError):
+                await self._answer(reader, writer)
+        finally:
+            writer.close()
+
+    async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        head = (await reader.readuntil(b"\r\n\r\n")).decode()
+        lengths = [line.split(":")[1] for line in head.lower().split("\r\n") if "content-length" in line]
+        body = await reader.readexactly(int(lengths[0])) if lengths else b""
+        path = head.split()[1]
+        if path != "/v1/chat/completions":
+            await self._show(path, writer)
+            return
+        self._count(1)
+        try:
+            self.asked.append(json.loads(body))
+            await self._play(self.replies[min(len(self.asked), len(self.replies)) - 1], reader, writer)
+        finally:
+            self._count(-1)
 
     async def _show(self, path: str, writer: asyncio.StreamWriter) -> None:
         page = self.pages.get(path)
@@ -77,7 +83,6 @@ class ScriptedEngine:
         writer.write(f"HTTP/1.1 {status}\r\nContent-Length: {len(content)}\r\n".encode())
         writer.write(b"Content-Type: application/json\r\nConnection: close\r\n\r\n" + content)
         await writer.drain()
-        writer.close()
 
     async def _play(self, reply: Reply, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         whole = reply.status is not None
@@ -137,6 +142,8 @@ async def _stop(server: asyncio.Server) -> None:
     for task in others:
         task.cancel()
     await asyncio.gather(*others, return_exceptions=True)
+    for _ in range(TURNS):  # of the loop, in which what was closed lets go of its socket
+        await asyncio.sleep(0)
 
 
 # --- what vLLM says ----------------------------------------------------------------------------

@@ -8,9 +8,10 @@ import pytest
 from ingest.corpus.errors import InvalidInput, Unavailable
 from ingest.corpus.settings import CorpusSettings
 from service.adapters.vllm import VllmGenerator
-from service.bootstrap import config_hash, open_generator, open_prompting
+from service.bootstrap import config_hash, open_generator, open_language_model
 from service.breaker import CircuitBreaker
 from service.engine.chat import Deadlines
+from service.engine.weights import revision
 from service.fallback import FallbackGenerator
 from service.settings import ServiceSettings
 from tests.contracts.real_models import chat_tokenizer, llm_folder
@@ -22,7 +23,9 @@ SMALL, BILINGUAL = "smollm2-135m-instruct", "qwen2.5-coder-1.5b-instruct"
 def test_a_model_folder_brings_its_tokenizer_the_templates_and_the_policy(tmp_path: Path) -> None:
     folder = llm_folder(SMALL)
     corpus = CorpusSettings(home=tmp_path)
-    prompting = open_prompting(ServiceSettings(corpus=corpus, llm=str(folder), reserved_output=77))
+    settings = ServiceSettings(corpus=corpus, llm=str(folder), reserved_output=77)
+    generator, prompting = open_language_model(settings, ScriptedGenerator())
+    assert generator.version == f"vllm:{folder}@{revision(folder)}"
     assert prompting.chat.version == chat_tokenizer(SMALL).version
     assert prompting.templates.keys() == {"en", "zh"}
     assert prompting.policy.max_new_tokens == 77
@@ -30,13 +33,13 @@ def test_a_model_folder_brings_its_tokenizer_the_templates_and_the_policy(tmp_pa
 
 
 def test_a_model_that_is_not_pulled_is_named_with_the_command_that_pulls_it(tmp_path: Path) -> None:
+    settings = ServiceSettings(corpus=CorpusSettings(home=tmp_path), llm=BILINGUAL)
     with pytest.raises(Unavailable, match=f"citeward models pull {BILINGUAL}"):
-        open_prompting(ServiceSettings(corpus=CorpusSettings(home=tmp_path), llm=BILINGUAL))
+        open_language_model(settings, ScriptedGenerator())
 
 
-def test_without_a_model_answers_are_quoted_and_with_one_they_are_where_it_fails() -> None:
+def test_where_the_model_fails_answers_are_quoted() -> None:
     quoting = ScriptedGenerator()
-    assert open_generator(ServiceSettings(), quoting) is quoting
     chosen = open_generator(
         ServiceSettings(
             llm="tiny",

@@ -77,6 +77,10 @@ def test_brackets_are_prose_where_the_source_has_them(claim: str) -> None:
         ("Leave may be carried over.", "Leave may n\u00adot be carried over."),
         ("Staff have 2 days of leave. Managers have 5 days.", "Staff have 2\u200b5 days of leave."),
         ("员工不得携带宠物进入办公室。", "员工[](不)得携带宠物进入办公室。"),
+        (
+            "The salary rises to the bottom of the band if that is more.",
+            "The salary rises to the bottom of the band if that is not more.",
+        ),
     ],
 )
 def test_what_is_checked_is_what_is_shown(passage: str, draft: str) -> None:
