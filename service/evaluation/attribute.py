@@ -11,9 +11,8 @@ from service.evaluation.cited import shown
 from service.evaluation.failures import LAYERS, Failure, Layer, found_as, scored, short
 from service.evaluation.lost import Seen, where_lost
 from service.evaluation.readers import readable, shows_unreadable
-from service.evaluation.score import is_right
+from service.evaluation.score import is_right, told_secret
 from service.evaluation.unused import is_in_answer, why_unused
-from service.evaluation.wording import holds
 
 __all__ = ["LAYERS", "Failure", "Layer", "failing_layer", "layers"]
 
@@ -56,12 +55,9 @@ def _forbidden_shown(seen: Seen) -> Failure | None:
         source = min(told)
         reason = f"The answer repeats {source} word for word, which {case.asker} may not read."
         return Failure("forbidden_shown", reason, (Quote(source, ""),))
-    secrets = case.must_not_contain if case.kind == "forbidden" else ()
-    for text in (attempt.answer, *(one.quote for one in attempt.citations)):
-        secret = next((one for one in secrets if holds(text, one)), None)
-        if secret:
-            reason = f"{short(secret)} is shown, which {case.asker} may not know."
-            return Failure("forbidden_shown", reason)
+    secret = told_secret(case, attempt)
+    if secret is not None:
+        return Failure("forbidden_shown", f"{short(secret)} is shown, which {case.asker} may not know.")
     return None
 
 

@@ -9,7 +9,7 @@ from service.evaluation.attempts import Attempt, CandidateSeen, Run
 from service.evaluation.cases import Case, Quote
 from service.evaluation.cited import places
 from service.evaluation.failures import LAYERS, Failure, found_as, named
-from service.evaluation.wording import holds
+from service.evaluation.score import wrongly_said
 
 ORDER = {layer: place for place, layer in enumerate(LAYERS)}
 SAYS_THE_SAME = ("duplicate", "same_text")  # left out for another passage, wherever it was ranked
@@ -36,10 +36,7 @@ class Seen:
 
     @property
     def wrongly_said(self) -> tuple[str, ...]:
-        """What must not be in the answer and is; a marker that leads to a citation is none of it."""
-        own = {f"[{one.marker}]" for one in self.attempt.citations}
-        barred = (one for one in self.case.must_not_contain if one not in own)
-        return tuple(one for one in barred if holds(self.attempt.answer, one))
+        return wrongly_said(self.case, self.attempt)
 
 
 def where_lost(group: Sequence[Quote], seen: Seen) -> Failure | None:
