@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
 
 from ingest.corpus.errors import InvalidInput
+from ingest.corpus.seams import Embedder
 from service.cli.loaded import local_embedder
 from service.cli.local import installation
 from service.cli.show import Json, progress, say, show, show_json, show_rows
 from service.evaluation.attempts import Run
-from service.evaluation.bad_drafts import BadDrafts, shown_drafts
+from service.evaluation.bad_drafts import BadDrafts, shown_drafts, with_bad_drafts
 from service.evaluation.cases import CaseSet
 from service.evaluation.compare import compare
 from service.evaluation.figures import Figure
@@ -24,14 +24,13 @@ from service.evaluation.released import read_case_set
 from service.evaluation.report.content import Asked
 from service.evaluation.report.page import report_page
 from service.evaluation.retrieval import RetrievalRow, evaluate_retrieval
-from service.evaluation.run import run_set, unchanged, write_run
+from service.evaluation.run import Change, run_set, unchanged, write_run
 from service.evaluation.sanity import sanity_rows, unmet
 from service.evaluation.score import SCORES
 from service.evaluation.sets import read_set
-from service.evaluation.sheet import Sheet, read_sheet, score_run, write_sheet
+from service.evaluation.sheet import read_sheet, score_run, write_sheet
 from service.evaluation.told import report_of
 from service.judge import LexicalSemanticJudge
-from service.parts import Parts
 
 app = typer.Typer()
 evaluate = typer.Typer(help="Figures over evaluation sets.", no_args_is_help=True)
@@ -88,7 +87,9 @@ def run_command(
     the same set, program and settings is not asked again. Writes run.json, scores.jsonl and report.html.
     """
     case_set, before = read_case_set(folder), read_sheet(baseline) if baseline else None
-    run, sheet = _asked(context, case_set)
+    embedder = local_embedder(context)
+    run = _asked(context, case_set, embedder)
+    sheet = score_run(run, case_set, LexicalSemanticJudge(embedder))
     place = out or installation(context).settings.corpus.home / "eval" / case_set.name / case_set.version
     write_run(run, place / "run.json")
     write_sheet(sheet, place / "scores.jsonl")
@@ -142,11 +143,13 @@ def gate(
     With `--drafts bad` the generator writes what must never be shown, and only what is shown of it counts.
     """
     case_set, before = read_case_set(folder), read_sheet(baseline)
+    embedder = local_embedder(context)
     if drafts == "bad":
-        run, _ = _asked(context, case_set, with_bad_drafts=True)
+        run = _asked(context, case_set, embedder, with_bad_drafts, BadDrafts().version)
         found = [Fault("bad_draft", f"{one}: a draft that is wrong was shown.") for one in shown_drafts(run)]
     else:
-        run, sheet = _asked(context, case_set)
+        run = _asked(context, case_set, embedder)
+        sheet = score_run(run, case_set, LexicalSemanticJudge(embedder))
         found = [*faults(sheet, case_set, before)]
         found += [Fault("sanity", complaint) for complaint in unmet(sanity_rows(case_set, run.texts))]
     if as_json:
@@ -159,18 +162,11 @@ def gate(
         raise typer.Exit(1)
 
 
-def _asked(context: typer.Context, case_set: CaseSet, *, with_bad_drafts: bool = False) -> tuple[Run, Sheet]:
-    settings, embedder = installation(context).settings, local_embedder(context)
-
-    def change(parts: Parts) -> Parts:
-        return replace(parts, generator=BadDrafts(), prompting=None)
-
+def _asked(
+    context: typer.Context, case_set: CaseSet, embedder: Embedder, change: Change = unchanged, name: str = ""
+) -> Run:
     with progress() as watch:
-        if with_bad_drafts:
-            run = run_set(case_set, settings, embedder, watch, change, BadDrafts().version)
-        else:
-            run = run_set(case_set, settings, embedder, watch, unchanged)
-        return run, score_run(run, case_set, LexicalSemanticJudge(embedder))
+        return run_set(case_set, installation(context).settings, embedder, watch, change, name)
 
 
 def _failed_layers(failed: Sequence[Asked]) -> Sequence[tuple[str, int]]:

@@ -1,7 +1,7 @@
 """What came of asking the questions of a set once: answers with all that was seen of their making.
 
-An attempt can be written as JSON and read again, so that a run goes on where it stopped, is scored anew
-without asking anew, and is compared with another.
+An attempt can be written as JSON and read again, so that a run goes on where it stopped and is scored anew
+without asking anew.
 """
 
 from __future__ import annotations

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import AsyncGenerator, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from ingest.sentences import sentence_spans
 from service.evaluation.attempts import Run
 from service.numbers import find_facts
+from service.parts import Parts
 from service.types import DraftStatement, Evidence, Generated, GenerationTask
 
 INVENTED = {
@@ -37,6 +38,10 @@ class BadDrafts:
         for one in bad_drafts(task):
             yield one
         yield Generated("stop", 0, 0)
+
+
+def with_bad_drafts(parts: Parts) -> Parts:
+    return replace(parts, generator=BadDrafts(), prompting=None)
 
 
 def bad_drafts(task: GenerationTask) -> Iterator[DraftStatement]:

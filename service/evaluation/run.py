@@ -191,7 +191,3 @@ def source_digest() -> str:
 def write_run(run: Run, path: Path) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(RUN.dump_json(run))
-
-
-def read_run(path: Path) -> Run:
-    return RUN.validate_json(path.read_bytes())

@@ -9,7 +9,7 @@ import pytest
 
 from ingest.corpus.settings import CorpusSettings
 from service.bootstrap import open_embedder
-from service.evaluation.bad_drafts import BadDrafts, shown_drafts
+from service.evaluation.bad_drafts import BadDrafts, shown_drafts, with_bad_drafts
 from service.evaluation.cases import CaseSet
 from service.evaluation.gate import faults
 from service.evaluation.released import read_case_set
@@ -17,7 +17,6 @@ from service.evaluation.run import run_set
 from service.evaluation.sanity import sanity_rows, unmet
 from service.evaluation.sheet import read_sheet, score_run
 from service.judge import LexicalSemanticJudge
-from service.parts import Parts
 from service.settings import ServiceSettings
 
 ROOT = Path(__file__).parents[2]
@@ -58,9 +57,6 @@ def part_of(whole: CaseSet, every: int) -> CaseSet:
 def test_no_bad_draft_is_shown(settings: ServiceSettings) -> None:
     few, embedder = part_of(read_case_set(SET), FEW), open_embedder(settings)
 
-    def bad(parts: Parts) -> Parts:
-        return replace(parts, generator=BadDrafts())
-
-    run = run_set(few, settings, embedder, unwatched, bad, BadDrafts().version)
+    run = run_set(few, settings, embedder, unwatched, with_bad_drafts, BadDrafts().version)
     assert sum(len(one.statements) for one in run.attempts) > len(few.cases)
     assert shown_drafts(run) == ()

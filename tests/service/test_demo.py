@@ -61,7 +61,8 @@ def test_each_asker_has_one_key(world: World) -> None:
 
 @pytest.mark.parametrize("fails", [False, True])
 def test_the_admins_key_opens_nothing_afterwards(world: World, fails: bool) -> None:
-    made = world.root.send("POST", "/v1/users/root/keys", json={"name": "init"}).json()["key"]
+    admin_id = "root"
+    made = world.root.send("POST", f"/v1/users/{admin_id}/keys", json={"name": "init"}).json()["key"]
     admin = InProcess(Caller(world.client, made, world.root.principal))
     try:
         with revoked_afterwards(admin):  # type: ignore[arg-type]

@@ -19,7 +19,7 @@ from ingest.read.text import read_text
 from service import answer, fuse, quoting, sufficiency
 from service.evaluation import run
 from service.evaluation.attempts import Run
-from service.evaluation.bad_drafts import BadDrafts, shown_drafts
+from service.evaluation.bad_drafts import shown_drafts, with_bad_drafts
 from service.evaluation.cases import Case, CaseDocument, CaseSet, CaseUser, Quote
 from service.evaluation.gate import Fault, faults
 from service.evaluation.released import read_case_set
@@ -180,10 +180,7 @@ def test_offsets_that_are_shifted_are_seen(
 
 
 def test_a_checker_that_is_off_is_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def bad(parts: Parts) -> Parts:
-        return replace(parts, generator=BadDrafts())
-
-    assert shown_drafts(asked(tmp_path, bad, "bad")) == ()
+    assert shown_drafts(asked(tmp_path, with_bad_drafts, "bad")) == ()
 
     def passed(draft: object, evidence: object, permitted: object, judge: object) -> object:
         statement = given(draft, evidence, permitted, judge)  # type: ignore[arg-type]
@@ -191,7 +188,7 @@ def test_a_checker_that_is_off_is_seen(tmp_path: Path, monkeypatch: pytest.Monke
 
     given = answer.check_statement
     monkeypatch.setattr(answer, "check_statement", passed)
-    assert shown_drafts(asked(tmp_path, bad, "bad, unchecked"))
+    assert shown_drafts(asked(tmp_path, with_bad_drafts, "bad, unchecked"))
 
 
 def test_a_threshold_of_refusal_at_nothing_is_seen(
