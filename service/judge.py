@@ -72,14 +72,31 @@ class LexicalSemanticJudge:
 def _quoted_span(premise: str, claim: str, spans: Sequence[Span]) -> Span | None:
     """Where the claim's sentences stand one after the other, each whole, in the premise: the last such place.
 
-    Picked from here and there they would say together what the premise does not.
+    Picked from here and there they would say together what the premise does not. Only rows of a table may
+    be passed over: its header and one row say what they say without the rows between.
     """
-    there = [_bare(premise[start:end]) for start, end in spans]
+    texts = [premise[start:end] for start, end in spans]
+    there = [_bare(text) for text in texts]
     claimed = [_bare(claim[start:end]) for start, end in sentence_spans(claim)]
-    count = len(claimed)
-    for first in range(len(there) - count, -1, -1):
-        if claimed and there[first : first + count] == claimed:
-            return spans[first][0], spans[first + count - 1][1]
+    for first in range(len(there) - len(claimed), -1, -1):
+        last = _end_of_quote(claimed, there, texts, first)
+        if last is not None:
+            return spans[first][0], spans[last][1]
+    return None
+
+
+def _end_of_quote(
+    claimed: Sequence[str], there: Sequence[str], texts: Sequence[str], first: int
+) -> int | None:
+    """The place of the last of the claimed sentences, if they stand from `first` on."""
+    found = 0
+    for place in range(first, len(there)):
+        if found < len(claimed) and there[place] == claimed[found]:
+            found += 1
+            if found == len(claimed):
+                return place
+        elif not found or "|" not in texts[place]:
+            return None
     return None
 
 

@@ -97,6 +97,14 @@ def test_sentences_from_here_and_there_are_no_quotation() -> None:
     assert plans[span.start : span.end] == "Plan B costs 9 EUR. It can be cancelled yearly."
 
 
+def test_a_header_and_a_row_of_a_table_are_a_quotation_whatever_rows_stand_between() -> None:
+    table = "| City | Hotel |\n| Oslo | 210 |\n| Rome | 180 |\n| Zurich | 270 |"
+    said = check("| City | Hotel |\n| Zurich | 270 |", "C1", of=evidence(table))
+    assert (said.verdict.status, said.verdict.score) == ("supported", 1.0)
+    (span,) = said.verdict.spans
+    assert table[span.start : span.end].endswith("| Zurich | 270 |")
+
+
 BOX = "Returns are accepted within 30 days if the box is unopened."
 
 
