@@ -168,7 +168,7 @@ lint: $(VENV)/.installed-dev ## Style, format and types
 
 test: lint $(MODEL)/pack.json $(FOR_TESTS) ## Everything but the slow tests
 	@echo "==> pytest"
-	@$(PYTHON) -m pytest -m "not slow" -n 2 --dist loadfile
+	@$(PYTHON) -m pytest -m "not slow" -n 2 --dist loadfile --durations=25
 
 test-all: lint $(MODEL)/pack.json $(FOR_TESTS) ## Every test
 	@echo "==> pytest, slow tests included"

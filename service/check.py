@@ -113,10 +113,21 @@ def _against(premises: Sequence[Premise], claim: str, judge: Judge) -> Verdict:
             "not_supported", "support", f"{markers} does not carry it. {found.reason}", found.score
         )
     supports = [found] if len(premises) == 1 else [judge.support(premise.text, claim) for premise in premises]
-    if all(one.end <= premise.lead for premise, one in zip(premises, supports, strict=True)):
+    each = [_below_title(one, support, claim, judge) for one, support in zip(premises, supports, strict=True)]
+    if all(one.end <= premise.lead for premise, one in zip(premises, each, strict=True)):
         return _no("support", f"Only the title or heading of {markers} says it, and no passage.")
-    spans = [premise.span(one) for premise, one in zip(premises, supports, strict=True)]
+    spans = [premise.span(one) for premise, one in zip(premises, each, strict=True)]
     return Verdict("supported", "support", found.reason, found.score, tuple(spans))
+
+
+def _below_title(premise: Premise, found: Support, claim: str, judge: Judge) -> Support:
+    """Where the title says it and so does the passage (a first line is often both): what the passage says."""
+    if found.end > premise.lead:
+        return found
+    own = judge.support(premise.text[premise.lead :], claim)
+    if own.score is None or own.score < judge.threshold:
+        return found
+    return Support(own.score, own.start + premise.lead, own.end + premise.lead, own.reason)
 
 
 def _missing_fact(claim: str, premise: str, markers: str) -> str | None:

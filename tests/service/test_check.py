@@ -56,6 +56,21 @@ def test_a_number_in_brackets_that_the_document_wants_everywhere_is_no_citation(
     assert statement.verdict.status == "not_supported"
 
 
+@pytest.mark.parametrize("claim", ["A permit costs 40 EUR.", "A parking permit costs 40 EUR per month."])
+def test_a_passage_whose_first_line_is_also_the_title_carries_what_both_say(claim: str) -> None:
+    text = "A parking permit costs 40 EUR per month. It is sold at the desk."
+    of = evidence(text, title=text)
+    statement = check(claim, "C1", of=of)
+    assert statement.verdict.status == "supported"
+    assert statement.verdict.spans == (Span("C1", 0, 40),)
+
+
+def test_a_title_alone_carries_nothing() -> None:
+    of = evidence("It is sold at the desk.", title="A parking permit costs 40 EUR per month")
+    statement = check("A parking permit costs 40 EUR.", "C1", of=of)
+    assert statement.verdict.reason == "Only the title or heading of C1 says it, and no passage."
+
+
 @pytest.mark.parametrize(
     "claim",
     [
