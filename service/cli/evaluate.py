@@ -14,21 +14,21 @@ from ingest.corpus.seams import Embedder
 from service.cli.loaded import local_embedder
 from service.cli.local import installation
 from service.cli.show import Json, progress, say, show, show_json, show_rows
-from service.evaluation.attempts import Run
-from service.evaluation.bad_drafts import BadDrafts, shown_drafts, with_bad_drafts
-from service.evaluation.cases import CaseSet
-from service.evaluation.compare import compare
-from service.evaluation.figures import Figure
-from service.evaluation.gate import Fault, faults
-from service.evaluation.released import read_case_set
+from service.evaluation.asking.attempts import Run
+from service.evaluation.asking.bad_drafts import BadDrafts, shown_drafts, with_bad_drafts
+from service.evaluation.asking.run import Change, run_set, unchanged, write_run
 from service.evaluation.report.content import Asked
 from service.evaluation.report.page import report_page
 from service.evaluation.retrieval import RetrievalRow, evaluate_retrieval
-from service.evaluation.run import Change, run_set, unchanged, write_run
-from service.evaluation.sanity import sanity_rows, unmet
-from service.evaluation.score import SCORES
-from service.evaluation.sets import read_set
-from service.evaluation.sheet import read_sheet, score_run, write_sheet
+from service.evaluation.scoring.compare import compare
+from service.evaluation.scoring.figures import Figure
+from service.evaluation.scoring.gate import Fault, faults
+from service.evaluation.scoring.sanity import sanity_rows, unmet
+from service.evaluation.scoring.score import SCORES
+from service.evaluation.scoring.sheet import read_sheet, score_run, write_sheet
+from service.evaluation.sets.beir import read_set
+from service.evaluation.sets.cases import CaseSet
+from service.evaluation.sets.released import read_case_set
 from service.evaluation.told import report_of
 from service.judge import LexicalSemanticJudge
 

@@ -17,10 +17,10 @@ from ingest.corpus.seams import Embedder
 from ingest.corpus.types import Chunk, Document
 from ingest.pipeline import split_to_embed
 from ingest.read.text import read_text
-from service.evaluation.cached import CachedEmbedder
-from service.evaluation.measures import Figures, measure
-from service.evaluation.scratch import ASKER, TENANT, scratch_installation
-from service.evaluation.sets import RetrievalSet, SetDocument, SetQuestion, Slice
+from service.evaluation.asking.cached import CachedEmbedder
+from service.evaluation.asking.scratch import ASKER, TENANT, scratch_installation
+from service.evaluation.scoring.measures import Figures, measure
+from service.evaluation.sets.beir import RetrievalSet, SetDocument, SetQuestion, Slice
 from service.parts import Parts
 from service.question import language_of
 from service.retrieve import retrieve

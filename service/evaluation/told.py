@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from service.evaluation.attempts import Attempt, Run
-from service.evaluation.attribute import layers
-from service.evaluation.cases import CaseSet
-from service.evaluation.compare import compare
-from service.evaluation.figures import PriceTable, figures, percentiles, totals
+from service.evaluation.asking.attempts import Attempt, Run
+from service.evaluation.failing.attribute import layers
 from service.evaluation.report.content import Asked, Comparison, Report
-from service.evaluation.sanity import sanity_rows
-from service.evaluation.sheet import Sheet
+from service.evaluation.scoring.compare import compare
+from service.evaluation.scoring.figures import PriceTable, figures, percentiles, totals
+from service.evaluation.scoring.sanity import sanity_rows
+from service.evaluation.scoring.sheet import Sheet
+from service.evaluation.sets.cases import CaseSet
 
 
 def report_of(

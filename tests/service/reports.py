@@ -7,14 +7,14 @@ from dataclasses import dataclass, field, replace
 from html.parser import HTMLParser
 from importlib.resources import files
 
-from service.evaluation.attempts import Attempt, CandidateSeen, CitationSeen, Passage, StatementSeen
-from service.evaluation.cases import Case, Quote
-from service.evaluation.compare import Difference
-from service.evaluation.failures import LAYERS, Failure
-from service.evaluation.figures import Figure, Phase, Total
+from service.evaluation.asking.attempts import Attempt, CandidateSeen, CitationSeen, Passage, StatementSeen
+from service.evaluation.failing.failures import LAYERS, Failure
 from service.evaluation.report.content import Asked, AtBudget, Comparison, Report, Sweep
 from service.evaluation.report.page import report_page
-from service.evaluation.sanity import SanityRow
+from service.evaluation.scoring.compare import Difference
+from service.evaluation.scoring.figures import Figure, Phase, Total
+from service.evaluation.scoring.sanity import SanityRow
+from service.evaluation.sets.cases import Case, Quote
 
 VOID = {"meta"}
 

@@ -12,10 +12,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ingest.corpus.types import AccessList
-from service.evaluation.attempts import Attempt, CandidateSeen, CitationSeen, Passage, Run, StatementSeen
-from service.evaluation.attribute import LAYERS, Failure, Layer, failing_layer, layers
-from service.evaluation.cases import Case, CaseDocument, CaseGroup, CaseSet, CaseUser, Quote
-from service.evaluation.failures import RESERVED
+from service.evaluation.asking.attempts import (
+    Attempt,
+    CandidateSeen,
+    CitationSeen,
+    Passage,
+    Run,
+    StatementSeen,
+)
+from service.evaluation.failing.attribute import LAYERS, Failure, Layer, failing_layer, layers
+from service.evaluation.failing.failures import RESERVED
+from service.evaluation.sets.cases import Case, CaseDocument, CaseGroup, CaseSet, CaseUser, Quote
 from service.types import RefusalCode
 
 # --- a small company: a chunk a line -----------------------------------------------------------

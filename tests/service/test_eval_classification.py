@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from service.evaluation.classification import accuracy, auroc, brier, ece, f1
+from service.evaluation.scoring.classification import accuracy, auroc, brier, ece, f1
 
 UNHURRIED = settings(deadline=None)  # other work on the machine must not fail a property
 

@@ -10,9 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from service.evaluation.attempts import Attempt
-from service.evaluation.cases import Case
-from service.evaluation.figures import (
+from service.evaluation.asking.attempts import Attempt
+from service.evaluation.scoring.figures import (
     INTERVAL,
     PHASES,
     Figure,
@@ -24,6 +23,7 @@ from service.evaluation.figures import (
     percentiles,
     totals,
 )
+from service.evaluation.sets.cases import Case
 
 UNHURRIED = settings(deadline=None)  # other work on the machine must not fail a property
 

@@ -17,14 +17,14 @@ from ingest.corpus.settings import CorpusSettings
 from ingest.corpus.types import AccessList
 from ingest.read.text import read_text
 from service import answer, fuse, quoting, sufficiency
-from service.evaluation import run
-from service.evaluation.attempts import Run
-from service.evaluation.bad_drafts import shown_drafts, with_bad_drafts
-from service.evaluation.cases import Case, CaseDocument, CaseSet, CaseUser, Quote
-from service.evaluation.gate import Fault, faults
-from service.evaluation.released import read_case_set
-from service.evaluation.run import run_set
-from service.evaluation.sheet import Sheet, read_sheet, score_run, write_sheet
+from service.evaluation.asking import run
+from service.evaluation.asking.attempts import Run
+from service.evaluation.asking.bad_drafts import shown_drafts, with_bad_drafts
+from service.evaluation.asking.run import run_set
+from service.evaluation.scoring.gate import Fault, faults
+from service.evaluation.scoring.sheet import Sheet, read_sheet, score_run, write_sheet
+from service.evaluation.sets.cases import Case, CaseDocument, CaseSet, CaseUser, Quote
+from service.evaluation.sets.released import read_case_set
 from service.judge import LexicalSemanticJudge
 from service.parts import Parts
 from service.settings import ServiceSettings

@@ -11,10 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.evaluation.attempts import Attempt, CandidateSeen, Passage, StatementSeen
-from service.evaluation.cases import Case, Quote
-from service.evaluation.failures import Failure
-from service.evaluation.measures import measure
+from service.evaluation.asking.attempts import Attempt, CandidateSeen, Passage, StatementSeen
+from service.evaluation.failing.failures import Failure
 from service.evaluation.report.axes import MOST_TICKS, Axis, decades, shares, steps, up_to, whole_decades
 from service.evaluation.report.content import Asked
 from service.evaluation.report.curves import recall_by_k, risk_coverage
@@ -29,6 +27,8 @@ from service.evaluation.report.plots import (
     rows_plot,
 )
 from service.evaluation.report.written import amount, difference, milliseconds, seconds_or_less, share
+from service.evaluation.scoring.measures import measure
+from service.evaluation.sets.cases import Case, Quote
 
 # --- axes --------------------------------------------------------------------------------------
 

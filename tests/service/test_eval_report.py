@@ -7,12 +7,12 @@ from dataclasses import replace
 
 import pytest
 
-from service.evaluation.attempts import Attempt, Ended
-from service.evaluation.compare import Difference
-from service.evaluation.failures import LAYERS, Failure
+from service.evaluation.asking.attempts import Attempt, Ended
+from service.evaluation.failing.failures import LAYERS, Failure
 from service.evaluation.report.content import Asked
 from service.evaluation.report.figure_tables import verdict
 from service.evaluation.report.page import SECTIONS, report_page
+from service.evaluation.scoring.compare import Difference
 from tests.service.reports import EMPTY, Read, a_report, asked, read
 
 # --- one file ----------------------------------------------------------------------------------

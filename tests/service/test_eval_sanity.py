@@ -12,10 +12,10 @@ from ingest.corpus.types import AccessList, Document
 from ingest.read.child import READERS
 from ingest.read.detect import media_type_of
 from ingest.read.pdf import read_pdf
-from service.evaluation import sanity
-from service.evaluation.cases import Case, CaseDocument, CaseGroup, CaseSet, CaseUser, Quote
-from service.evaluation.released import read_case_set
-from service.evaluation.sanity import SanityRow, sanity_rows, unmet
+from service.evaluation.scoring import sanity
+from service.evaluation.scoring.sanity import SanityRow, sanity_rows, unmet
+from service.evaluation.sets.cases import Case, CaseDocument, CaseGroup, CaseSet, CaseUser, Quote
+from service.evaluation.sets.released import read_case_set
 
 HANDBOOK = Path(__file__).parents[2] / "eval_sets" / "company_handbook" / "v1"
 

@@ -11,11 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ingest.corpus.types import AccessList
-from service.evaluation.attempts import Attempt, CandidateSeen, CitationSeen, Passage, StatementSeen
-from service.evaluation.cases import Case, CaseDocument, CaseGroup, CaseSet, CaseUser, Quote
-from service.evaluation.measures import measure, measure_each
-from service.evaluation.readers import IN_A_ROW, readable
-from service.evaluation.score import SCORES, Scores, score
+from service.evaluation.asking.attempts import Attempt, CandidateSeen, CitationSeen, Passage, StatementSeen
+from service.evaluation.scoring.measures import measure, measure_each
+from service.evaluation.scoring.readers import IN_A_ROW, readable
+from service.evaluation.scoring.score import SCORES, Scores, score
+from service.evaluation.sets.cases import Case, CaseDocument, CaseGroup, CaseSet, CaseUser, Quote
 
 UNHURRIED = settings(deadline=None)  # other work on the machine must not fail a property
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from service.evaluation.wording import exact, f1, holds, signs, words
+from service.evaluation.scoring.wording import exact, f1, holds, signs, words
 
 UNHURRIED = settings(deadline=None)  # other work on the machine must not fail a property
 

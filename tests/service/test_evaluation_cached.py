@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from ingest.corpus.types import FloatMatrix, FloatVector
-from service.evaluation.cached import CachedEmbedder
+from service.evaluation.asking.cached import CachedEmbedder
 from tests.fakes import HashEmbedder
 
 

@@ -6,7 +6,7 @@ from math import log2
 
 import pytest
 
-from service.evaluation.measures import measure
+from service.evaluation.scoring.measures import measure
 
 RELEVANT = {"q1": frozenset({"a"}), "q2": frozenset({"b", "c"}), "q3": frozenset({"z"})}
 OTHERS = [f"other-{number}" for number in range(12)]

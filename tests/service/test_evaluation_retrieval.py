@@ -10,7 +10,7 @@ import pytest
 from ingest.corpus.settings import CorpusSettings
 from service.evaluation import retrieval as evaluation
 from service.evaluation.retrieval import RetrievalRow, as_document, evaluate_retrieval
-from service.evaluation.sets import RetrievalSet, SetDocument, SetQuestion, Slice
+from service.evaluation.sets.beir import RetrievalSet, SetDocument, SetQuestion, Slice
 from service.settings import ServiceSettings
 from tests.fakes import HashEmbedder
 

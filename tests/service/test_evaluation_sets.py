@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from ingest.corpus.errors import InvalidInput
-from service.evaluation.sets import Slice, read_set
+from service.evaluation.sets.beir import Slice, read_set
 
 DOCUMENTS = (
     {"doc_id": "d-en", "title": "Leave", "text": "Annual leave is 25 days.", "lang": "en"},

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from service.evaluation.attempts import Attempt
-from service.evaluation.cases import Case
-from service.evaluation.compare import Difference
-from service.evaluation.failures import Failure
-from service.evaluation.figures import Figure, Phase, Total
-from service.evaluation.sanity import SanityRow
+from service.evaluation.asking.attempts import Attempt
+from service.evaluation.failing.failures import Failure
+from service.evaluation.scoring.compare import Difference
+from service.evaluation.scoring.figures import Figure, Phase, Total
+from service.evaluation.scoring.sanity import SanityRow
+from service.evaluation.sets.cases import Case
 
 
 @dataclass(frozen=True, slots=True)

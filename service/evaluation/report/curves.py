@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from itertools import groupby
 
-from service.evaluation.attempts import Attempt
-from service.evaluation.cases import Case
+from service.evaluation.asking.attempts import Attempt
 from service.evaluation.report.content import Asked
 from service.evaluation.report.plots import Point
+from service.evaluation.sets.cases import Case
 
 DEPTH = 10  # documents
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Protocol, TypeVar
 
-from service.evaluation.compare import Difference
-from service.evaluation.figures import ALL, Figure
 from service.evaluation.report.axes import shares
 from service.evaluation.report.blocks import folded, nothing, plots, section, table
 from service.evaluation.report.content import Comparison
 from service.evaluation.report.markup import Markup, element
 from service.evaluation.report.plots import Legend, Mark, Row, interval_bar, rows_plot
 from service.evaluation.report.written import difference, interval, share
-from service.evaluation.score import SCORES
+from service.evaluation.scoring.compare import Difference
+from service.evaluation.scoring.figures import ALL, Figure
+from service.evaluation.scoring.score import SCORES
 
 ARROWS = {"higher": "↑ higher", "lower": "↓ lower"}
 

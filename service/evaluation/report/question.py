@@ -6,13 +6,13 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-from service.evaluation.attempts import Attempt, CandidateSeen, CitationSeen, Passage, StatementSeen
-from service.evaluation.cases import Case, Quote
-from service.evaluation.cited import places
+from service.evaluation.asking.attempts import Attempt, CandidateSeen, CitationSeen, Passage, StatementSeen
 from service.evaluation.report.blocks import folded, foreign, pairs, table
 from service.evaluation.report.content import Asked
 from service.evaluation.report.markup import Markup, element, escaped
 from service.evaluation.report.written import milliseconds, share
+from service.evaluation.scoring.cited import places
+from service.evaluation.sets.cases import Case, Quote
 
 MARKER = re.compile(r"(\[C[1-9][0-9]{0,3}\])")
 MOST_CANDIDATES = 25  # of a question, and those further down that hold what was expected

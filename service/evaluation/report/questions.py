@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from service.evaluation.attempts import Attempt
+from service.evaluation.asking.attempts import Attempt
 from service.evaluation.report.blocks import folded, foreign, nothing, section
 from service.evaluation.report.content import Asked
 from service.evaluation.report.markup import Markup, element

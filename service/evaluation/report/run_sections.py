@@ -6,8 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from math import isfinite
 
-from service.evaluation.failures import LAYERS
-from service.evaluation.figures import Phase, Total
+from service.evaluation.failing.failures import LAYERS
 from service.evaluation.report.axes import Axis, shares, up_to, whole_decades
 from service.evaluation.report.blocks import beside, foreign, nothing, pairs, plots, section, table
 from service.evaluation.report.content import Asked, Report, Sweep
@@ -15,7 +14,8 @@ from service.evaluation.report.curves import DEPTH, recall_by_k, risk_coverage
 from service.evaluation.report.markup import Markup, element
 from service.evaluation.report.plots import Legend, Mark, Row, Series, bars, lines_plot, rows_plot
 from service.evaluation.report.written import amount, milliseconds, seconds_or_less, share
-from service.evaluation.sanity import SanityRow
+from service.evaluation.scoring.figures import Phase, Total
+from service.evaluation.scoring.sanity import SanityRow
 
 LANGUAGE = "language"  # the way to slice that gets a line of its own each
 LINES = 6  # that can be told apart

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from service.evaluation.attempts import CandidateSeen, StatementSeen
-from service.evaluation.cases import Quote
+from service.evaluation.asking.attempts import CandidateSeen, StatementSeen
+from service.evaluation.sets.cases import Quote
 
 Layer = Literal[
     "forbidden_shown",

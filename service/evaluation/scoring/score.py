@@ -10,18 +10,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from service.evaluation.attempts import Attempt
-from service.evaluation.cases import Case, CaseSet
-from service.evaluation.cited import (
+from service.evaluation.asking.attempts import Attempt
+from service.evaluation.scoring.cited import (
     Supports,
     citation_support,
     citation_validity,
     completeness,
     evidence_recall,
 )
-from service.evaluation.measures import NAMES, measure_each
-from service.evaluation.readers import readable, shows_unreadable
-from service.evaluation.wording import exact, f1, holds
+from service.evaluation.scoring.measures import NAMES, measure_each
+from service.evaluation.scoring.readers import readable, shows_unreadable
+from service.evaluation.scoring.wording import exact, f1, holds
+from service.evaluation.sets.cases import Case, CaseSet
 
 Scores = dict[str, float | None]
 Better = Literal["higher", "lower"]

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from service.evaluation.attempts import Attempt, CandidateSeen, Run
-from service.evaluation.cases import Case, Quote
-from service.evaluation.cited import places
-from service.evaluation.failures import LAYERS, Failure, found_as, named
-from service.evaluation.score import wrongly_said
+from service.evaluation.asking.attempts import Attempt, CandidateSeen, Run
+from service.evaluation.failing.failures import LAYERS, Failure, found_as, named
+from service.evaluation.scoring.cited import places
+from service.evaluation.scoring.score import wrongly_said
+from service.evaluation.sets.cases import Case, Quote
 
 ORDER = {layer: place for place, layer in enumerate(LAYERS)}
 SAYS_THE_SAME = ("duplicate", "same_text")  # left out for another passage, wherever it was ranked

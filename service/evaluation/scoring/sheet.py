@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ingest.corpus.errors import InvalidInput
-from service.evaluation.attempts import Attempt, Run
-from service.evaluation.cases import CaseSet
-from service.evaluation.cited import Supports
-from service.evaluation.score import Scores, score
+from service.evaluation.asking.attempts import Attempt, Run
+from service.evaluation.scoring.cited import Supports
+from service.evaluation.scoring.score import Scores, score
+from service.evaluation.sets.cases import CaseSet
 from service.seams import Judge
 
 

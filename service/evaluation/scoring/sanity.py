@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from math import fsum
 
 from service.cite import render
-from service.evaluation.attempts import Attempt, CandidateSeen, CitationSeen, Passage, StatementSeen
-from service.evaluation.cases import Case, CaseSet, Quote
-from service.evaluation.cited import places
-from service.evaluation.readers import readable
-from service.evaluation.score import Scores, score
-from service.evaluation.wording import holds
+from service.evaluation.asking.attempts import Attempt, CandidateSeen, CitationSeen, Passage, StatementSeen
+from service.evaluation.scoring.cited import places
+from service.evaluation.scoring.readers import readable
+from service.evaluation.scoring.score import Scores, score
+from service.evaluation.scoring.wording import holds
+from service.evaluation.sets.cases import Case, CaseSet, Quote
 from service.types import DraftStatement
 
 NONSENSE = "Quorvex zindle maftrop, bilgen oskarit vumbel. 龘靐齉爩鱻麤。"  # words that no document has

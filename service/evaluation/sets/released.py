@@ -17,7 +17,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from ingest.corpus.errors import InvalidInput
 from ingest.corpus.types import AccessList
-from service.evaluation.cases import Case, CaseDocument, CaseGroup, CaseSet, CaseUser
+from service.evaluation.sets.cases import Case, CaseDocument, CaseGroup, CaseSet, CaseUser
 
 MANIFEST, QUESTIONS, CORPUS, LEDGER = "manifest.toml", "questions.jsonl", "corpus", "released.toml"
 CASES = TypeAdapter(Case)

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ingest.corpus.errors import InvalidInput
-from service.evaluation.cases import CaseSet
-from service.evaluation.figures import RESAMPLES, SEED, Scored, interval, members
+from service.evaluation.scoring.figures import RESAMPLES, SEED, Scored, interval, members
+from service.evaluation.sets.cases import CaseSet
 
 
 @dataclass(frozen=True, slots=True)

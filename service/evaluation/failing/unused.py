@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from service.cite import CITATIONS, MARKER
-from service.evaluation.attempts import CandidateSeen, StatementSeen
-from service.evaluation.cases import Case, Quote
-from service.evaluation.cited import completeness, shown
-from service.evaluation.failures import Failure, found_as, named, scored, short
-from service.evaluation.lost import Seen
-from service.evaluation.wording import holds
+from service.evaluation.asking.attempts import CandidateSeen, StatementSeen
+from service.evaluation.failing.failures import Failure, found_as, named, scored, short
+from service.evaluation.failing.lost import Seen
+from service.evaluation.scoring.cited import completeness, shown
+from service.evaluation.scoring.wording import holds
+from service.evaluation.sets.cases import Case, Quote
 from service.numbers import find_facts, is_stated
 
 Group = tuple[Quote, ...]

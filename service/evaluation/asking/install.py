@@ -9,9 +9,9 @@ from ingest.corpus import collections, lookup, people
 from ingest.corpus.types import Principal
 from ingest.pipeline import Workbench, submit_document, work_off_next
 from service.bootstrap import open_workbench
-from service.evaluation.attempts import Passage
-from service.evaluation.cases import CaseSet
-from service.evaluation.scratch import ASKER, TENANT
+from service.evaluation.asking.attempts import Passage
+from service.evaluation.asking.scratch import ASKER, TENANT
+from service.evaluation.sets.cases import CaseSet
 from service.parts import Parts
 from service.watch import Watch
 

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from service.evaluation.cases import CaseSet
-from service.evaluation.compare import Difference, compare
-from service.evaluation.sheet import Sheet
+from service.evaluation.scoring.compare import Difference, compare
+from service.evaluation.scoring.sheet import Sheet
+from service.evaluation.sets.cases import CaseSet
 
 # Which way is worse, and of which scores a slice may not fall.
 GATED: Mapping[str, Literal["fall", "rise"]] = {

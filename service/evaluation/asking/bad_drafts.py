@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from ingest.sentences import sentence_spans
-from service.evaluation.attempts import Run
+from service.evaluation.asking.attempts import Run
 from service.numbers import find_facts
 from service.parts import Parts
 from service.types import DraftStatement, Evidence, Generated, GenerationTask

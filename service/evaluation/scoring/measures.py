@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from ingest.corpus.errors import Unavailable
-from service.evaluation.sets import Judgements
+from service.evaluation.sets.beir import Judgements
 
 Figures = dict[str, float]  # the names on the right, of one question or a mean over several, 0..1
 

@@ -19,17 +19,17 @@ from ingest.corpus.errors import CitewardError
 from ingest.corpus.seams import Embedder
 from ingest.corpus.types import Principal
 from service.answer import answer_question
-from service.evaluation.attempts import (
+from service.evaluation.asking.attempts import (
     Attempt,
     CandidateSeen,
     CitationSeen,
     Run,
     StatementSeen,
 )
-from service.evaluation.cached import CachedEmbedder
-from service.evaluation.cases import Case, CaseSet
-from service.evaluation.install import Installed, asker_of, install
-from service.evaluation.scratch import scratch_installation
+from service.evaluation.asking.cached import CachedEmbedder
+from service.evaluation.asking.install import Installed, asker_of, install
+from service.evaluation.asking.scratch import scratch_installation
+from service.evaluation.sets.cases import Case, CaseSet
 from service.parts import Parts
 from service.question import language_of, require_searchable
 from service.settings import ServiceSettings

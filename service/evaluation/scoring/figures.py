@@ -12,8 +12,8 @@ from math import fsum
 
 import numpy as np
 
-from service.evaluation.attempts import Attempt
-from service.evaluation.cases import Case
+from service.evaluation.asking.attempts import Attempt
+from service.evaluation.sets.cases import Case
 
 Scored = Mapping[str, Mapping[str, float | None]]  # case id -> name of a score -> its value
 Ways = Mapping[str, Mapping[str, str]]  # case id -> way to slice -> slice, as `Case.slices` tells it

@@ -6,8 +6,8 @@ import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
 from service.cite import MARKER
-from service.evaluation.attempts import Attempt, CitationSeen, StatementSeen
-from service.evaluation.cases import Case, Quote
+from service.evaluation.asking.attempts import Attempt, CitationSeen, StatementSeen
+from service.evaluation.sets.cases import Case, Quote
 
 Supports = Callable[[str, str], bool]  # premise, claim: does the premise entail the claim?
 

@@ -5,14 +5,14 @@ Decided from what was recorded of an attempt; nothing is searched, judged or ask
 
 from __future__ import annotations
 
-from service.evaluation.attempts import Attempt, Run
-from service.evaluation.cases import Case, CaseSet, Quote
-from service.evaluation.cited import shown
-from service.evaluation.failures import LAYERS, Failure, Layer, found_as, scored, short
-from service.evaluation.lost import Seen, where_lost
-from service.evaluation.readers import readable, shows_unreadable
-from service.evaluation.score import is_right, told_secret
-from service.evaluation.unused import is_in_answer, why_unused
+from service.evaluation.asking.attempts import Attempt, Run
+from service.evaluation.failing.failures import LAYERS, Failure, Layer, found_as, scored, short
+from service.evaluation.failing.lost import Seen, where_lost
+from service.evaluation.failing.unused import is_in_answer, why_unused
+from service.evaluation.scoring.cited import shown
+from service.evaluation.scoring.readers import readable, shows_unreadable
+from service.evaluation.scoring.score import is_right, told_secret
+from service.evaluation.sets.cases import Case, CaseSet, Quote
 
 __all__ = ["LAYERS", "Failure", "Layer", "failing_layer", "layers"]
 

@@ -7,9 +7,9 @@ from functools import lru_cache
 
 from ingest.corpus.permissions import may_read
 from ingest.corpus.types import Principal
-from service.evaluation.attempts import Attempt
-from service.evaluation.cases import CaseSet
-from service.evaluation.wording import words
+from service.evaluation.asking.attempts import Attempt
+from service.evaluation.scoring.wording import words
+from service.evaluation.sets.cases import CaseSet
 
 IN_A_ROW = 10  # words, or Chinese signs, that two documents hardly share by chance
 KEPT = 1024  # texts whose runs of words are remembered

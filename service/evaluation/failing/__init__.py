@@ -1,0 +1,1 @@
+"""Which layer failed a question."""

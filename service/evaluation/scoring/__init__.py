@@ -1,0 +1,1 @@
+"""From attempts to figures, from two runs to a comparison, and from a comparison to the gate."""
