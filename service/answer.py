@@ -20,7 +20,7 @@ from contextlib import aclosing
 
 from ingest.corpus.types import Principal
 from service.assemble import AnswerInProgress, cite
-from service.check import check_statement
+from service.checking.check import check_statement
 from service.fit import pack_evidence
 from service.look_up import look_up, still_readable
 from service.parts import Parts

@@ -13,7 +13,7 @@ from anyio import CancelScope, to_thread
 from ingest.corpus.database import Database
 from ingest.corpus.ids import new_id
 from ingest.corpus.types import Principal
-from service.cite import render
+from service.checking.cite import render
 from service.clock import StageClock
 from service.fit import BOUNDARY_BYTES
 from service.history import AnswerRecord, ScoredChunk, keep_answer

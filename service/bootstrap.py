@@ -15,11 +15,11 @@ from ingest.pipeline import Workbench, require_fitting_chunks
 from service.adapters.chat_template import TemplateTokenizer, folder_of
 from service.adapters.vllm import VllmGenerator
 from service.breaker import CircuitBreaker
+from service.checking.judge import LexicalSemanticJudge
 from service.engine.chat import Deadlines
 from service.engine.launch import find_model
 from service.engine.weights import revision
 from service.fallback import FallbackGenerator
-from service.judge import LexicalSemanticJudge
 from service.migrate import require_current_schema
 from service.nearness import open_background
 from service.parts import Parts, Prompting

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any, NoReturn, Protocol
 
 from ingest.corpus.errors import ModelBadOutput
-from service.cite import parse_draft, parse_settled, parse_statement
+from service.checking.cite import parse_draft, parse_settled, parse_statement
 from service.types import DraftStatement
 
 MOST_STATEMENTS = 32  # of one answer

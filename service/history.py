@@ -13,7 +13,7 @@ from ingest.corpus.errors import NotFound
 from ingest.corpus.lookup import look_up, readable_versions
 from ingest.corpus.tables import Base
 from ingest.corpus.types import Principal
-from service.cite import render
+from service.checking.cite import render
 from service.safety import SafetyResult
 from service.types import Answer, AnswerLanguage, Citation, Statement, Verdict
 

@@ -13,8 +13,8 @@ import unicodedata
 from collections.abc import Iterable
 from functools import lru_cache
 
-from service.cite import without_forged_markers
-from service.plain import UNSEEN
+from service.checking.cite import without_forged_markers
+from service.checking.plain import UNSEEN
 
 # What other models take for a turn, and what a model may have learnt whatever its tokenizer has.
 IMITATED = ("[inst]", "[/inst]", "[system_prompt]", "[/system_prompt]", "[available_tools]", "[tool_results]")

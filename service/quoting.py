@@ -21,10 +21,10 @@ from ingest.corpus.script import HAN, OTHER, script_of
 from ingest.corpus.seams import Embedder
 from ingest.corpus.types import Scores
 from ingest.sentences import sentence_spans
-from service.check import too_long
+from service.checking.check import too_long
+from service.checking.numbers import Fact, Identifier, Number, find_facts
+from service.checking.overlap import content_words, coverage, rarity
 from service.nearness import Background
-from service.numbers import Fact, Identifier, Number, find_facts
-from service.overlap import content_words, coverage, rarity
 from service.types import DraftStatement, Evidence, Generated, GenerationTask
 
 MOST_SENTENCES = 3  # quoted for a question that asks for one thing

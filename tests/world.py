@@ -21,7 +21,7 @@ from ingest.pipeline import split_to_embed
 from ingest.read.child import parse
 from service.app import create_app
 from service.bootstrap import config_hash
-from service.judge import LexicalSemanticJudge
+from service.checking.judge import LexicalSemanticJudge
 from service.nearness import open_background
 from service.parts import Parts
 from service.quoting import QuotingGenerator

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from ingest.corpus.types import Principal
 from service.api.schemas import AnswerShown, PassageShown, ScoresShown
-from service.cite import render
+from service.checking.cite import render
 from service.history import StoredAnswer
 from service.types import Answer, Citation, Question, RankedChunk, Statement, StatementPassed
 

@@ -11,6 +11,7 @@ import typer
 
 from ingest.corpus.errors import InvalidInput
 from ingest.corpus.seams import Embedder
+from service.checking.judge import LexicalSemanticJudge
 from service.cli.loaded import local_embedder
 from service.cli.local import installation
 from service.cli.show import Json, progress, say, show, show_json, show_rows
@@ -30,7 +31,6 @@ from service.evaluation.sets.beir import read_set
 from service.evaluation.sets.cases import CaseSet
 from service.evaluation.sets.released import read_case_set
 from service.evaluation.told import report_of
-from service.judge import LexicalSemanticJudge
 
 app = typer.Typer()
 evaluate = typer.Typer(help="Figures over evaluation sets.", no_args_is_help=True)

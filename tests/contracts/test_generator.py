@@ -18,7 +18,7 @@ from anyio import create_task_group, to_thread, wait_all_tasks_blocked
 from ingest.corpus.seams import Embedder
 from service.adapters.vllm import VllmGenerator
 from service.breaker import CircuitBreaker
-from service.cite import parse_draft
+from service.checking.cite import parse_draft
 from service.engine.chat import Deadlines
 from service.fallback import FallbackGenerator
 from service.nearness import open_background

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from service.judge import LexicalSemanticJudge
+from service.checking.judge import LexicalSemanticJudge
 from service.seams import Judge, Support
 from tests.contracts.real_models import real_embedder
 from tests.fakes import HashEmbedder

@@ -22,7 +22,7 @@ from ingest.corpus.snapshot import Corpus
 from service import answer as answering
 from service import prompt as prompting
 from service.bootstrap import open_generator
-from service.cite import says_something
+from service.checking.cite import says_something
 from service.drafting import UNANSWERABLE
 from service.neutral import inert
 from service.parts import Parts

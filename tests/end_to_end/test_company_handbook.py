@@ -9,6 +9,7 @@ import pytest
 
 from ingest.corpus.settings import CorpusSettings
 from service.bootstrap import open_embedder
+from service.checking.judge import LexicalSemanticJudge
 from service.evaluation.asking.bad_drafts import BadDrafts, shown_drafts, with_bad_drafts
 from service.evaluation.asking.run import run_set
 from service.evaluation.scoring.gate import faults
@@ -16,7 +17,6 @@ from service.evaluation.scoring.sanity import sanity_rows, unmet
 from service.evaluation.scoring.sheet import read_sheet, score_run
 from service.evaluation.sets.cases import CaseSet
 from service.evaluation.sets.released import read_case_set
-from service.judge import LexicalSemanticJudge
 from service.settings import ServiceSettings
 
 ROOT = Path(__file__).parents[2]

@@ -1,8 +1,8 @@
 import pytest
 
-from service.check import LONGEST_STATEMENT, check_statement
-from service.judge import LexicalSemanticJudge
-from service.plain import plain_text
+from service.checking.check import LONGEST_STATEMENT, check_statement
+from service.checking.judge import LexicalSemanticJudge
+from service.checking.plain import plain_text
 from service.seams import Support
 from service.types import DraftStatement, Evidence, Level, Span, Statement
 from tests.fakes import HashEmbedder

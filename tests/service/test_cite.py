@@ -4,7 +4,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from service.cite import parse_draft, render, without_forged_markers
+from service.checking.cite import parse_draft, render, without_forged_markers
 from service.types import DraftStatement
 
 # Draft; the one statement's text, its citations, and what is reported.

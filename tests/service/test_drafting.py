@@ -10,7 +10,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from ingest.corpus.errors import ModelBadOutput
-from service.cite import parse_draft
+from service.checking.cite import parse_draft
 from service.drafting import (
     LONGEST_STRETCH,
     UNANSWERABLE,

@@ -17,6 +17,7 @@ from ingest.corpus.settings import CorpusSettings
 from ingest.corpus.types import AccessList
 from ingest.read.text import read_text
 from service import answer, fuse, quoting, sufficiency
+from service.checking.judge import LexicalSemanticJudge
 from service.evaluation.asking import run
 from service.evaluation.asking.attempts import Run
 from service.evaluation.asking.bad_drafts import shown_drafts, with_bad_drafts
@@ -25,7 +26,6 @@ from service.evaluation.scoring.gate import Fault, faults
 from service.evaluation.scoring.sheet import Sheet, read_sheet, score_run, write_sheet
 from service.evaluation.sets.cases import Case, CaseDocument, CaseSet, CaseUser, Quote
 from service.evaluation.sets.released import read_case_set
-from service.judge import LexicalSemanticJudge
 from service.parts import Parts
 from service.settings import ServiceSettings
 from service.types import Verdict

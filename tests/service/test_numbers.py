@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.numbers import Date, Identifier, Number, Time, find_facts, is_stated
-from service.numerals import chinese_value, english_value
+from service.checking.numbers import Date, Identifier, Number, Time, find_facts, is_stated
+from service.checking.numerals import chinese_value, english_value
 
 DAY = Decimal(86_400)
 

@@ -2,8 +2,8 @@ from time import process_time
 
 import pytest
 
-from service.cite import parse_draft
-from service.plain import plain_text
+from service.checking.cite import parse_draft
+from service.checking.plain import plain_text
 
 
 @pytest.mark.parametrize(

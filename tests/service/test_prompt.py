@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ingest.corpus.errors import InvalidInput
-from service.cite import parse_draft
+from service.checking.cite import parse_draft
 from service.drafting import UNANSWERABLE
 from service.prompt import PROMPT, build_prompt, load_templates, parse_template
 from service.seams import ChatTokenizer

@@ -1,8 +1,8 @@
 import pytest
 
-from service.check import check_statement
-from service.cite import parse_draft, render
-from service.judge import LexicalSemanticJudge
+from service.checking.check import check_statement
+from service.checking.cite import parse_draft, render
+from service.checking.judge import LexicalSemanticJudge
 from service.nearness import open_background
 from service.quoting import QuotingGenerator
 from service.types import DraftStatement, Evidence, Generated, GenerationTask, Question

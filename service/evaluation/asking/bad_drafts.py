@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from ingest.sentences import sentence_spans
+from service.checking.numbers import find_facts
 from service.evaluation.asking.attempts import Run
-from service.numbers import find_facts
 from service.parts import Parts
 from service.types import DraftStatement, Evidence, Generated, GenerationTask
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from service.cite import CITATIONS, MARKER
+from service.checking.cite import CITATIONS, MARKER
+from service.checking.numbers import find_facts, is_stated
 from service.evaluation.asking.attempts import CandidateSeen, StatementSeen
 from service.evaluation.failing.failures import Failure, found_as, named, scored, short
 from service.evaluation.failing.lost import Seen
 from service.evaluation.scoring.cited import completeness, shown
 from service.evaluation.scoring.wording import holds
 from service.evaluation.sets.cases import Case, Quote
-from service.numbers import find_facts, is_stated
 
 Group = tuple[Quote, ...]
 SIDES = ("conflict", "versioned")  # kinds of question about which documents say different things

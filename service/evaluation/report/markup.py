@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable
 from typing import Self
 
-from service.plain import UNSEEN
+from service.checking.plain import UNSEEN
 
 # What XML may not hold, or what no file in UTF-8 can: C1 controls, lone surrogates, two noncharacters.
 UNWRITABLE = "[\x80-\x9f\ud800-\udfff\ufffe\uffff]"

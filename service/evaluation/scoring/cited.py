@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
-from service.cite import MARKER
+from service.checking.cite import MARKER
 from service.evaluation.asking.attempts import Attempt, CitationSeen, StatementSeen
 from service.evaluation.sets.cases import Case, Quote
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import fsum
 
-from service.cite import render
+from service.checking.cite import render
 from service.evaluation.asking.attempts import Attempt, CandidateSeen, CitationSeen, Passage, StatementSeen
 from service.evaluation.scoring.cited import places
 from service.evaluation.scoring.readers import readable

@@ -14,8 +14,8 @@ from functools import lru_cache
 from unicodedata import normalize
 
 from ingest.corpus.keywords import HAN
-from service.cite import CITATIONS
-from service.numerals import CHINESE_DIGITS, CHINESE_SCALES
+from service.checking.cite import CITATIONS
+from service.checking.numerals import CHINESE_DIGITS, CHINESE_SCALES
 
 KEPT = 4096  # texts whose words are remembered: the documents of a set are compared with every answer
 DASHES = str.maketrans("−–‐‑", "----")

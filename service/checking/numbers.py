@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 
-from service.numerals import (
+from service.checking.numerals import (
     CHINESE_DIGITS,
     CHINESE_SCALES,
     ENGLISH_ONES,
@@ -22,7 +22,7 @@ from service.numerals import (
     english_value,
     scale_value,
 )
-from service.units import COUNT, CURRENCY_SIGNS, UNITS
+from service.checking.units import COUNT, CURRENCY_SIGNS, UNITS
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 
-from service.cite import without_forged_markers
+from service.checking.cite import without_forged_markers
 
 # `[words](target)` and `![words](target)`, one pair of parentheses allowed within the target.
 LINK = re.compile(r"!?\[(?P<words>[^\[\]\n]{0,400})\]\((?:[^()\n]|\([^()\n]{0,200}\)){0,2000}\)")

@@ -16,9 +16,9 @@ import numpy as np
 
 from ingest.corpus.seams import Embedder
 from ingest.sentences import sentence_spans
-from service.numbers import find_facts
-from service.overlap import content_words, coverage
-from service.plain import plain_text
+from service.checking.numbers import find_facts
+from service.checking.overlap import content_words, coverage
+from service.checking.plain import plain_text
 from service.seams import Support
 
 Span = tuple[int, int]

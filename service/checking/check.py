@@ -11,11 +11,11 @@ from dataclasses import dataclass
 
 from ingest.read.walls import find_walls
 from ingest.sentences import sentence_spans
-from service.cite import says_something
-from service.negation import is_negated, opposite_in
-from service.numbers import Fact, find_facts, is_stated, nearest_stated
-from service.overlap import content_words, coverage
-from service.plain import plain_text
+from service.checking.cite import says_something
+from service.checking.negation import is_negated, opposite_in
+from service.checking.numbers import Fact, find_facts, is_stated, nearest_stated
+from service.checking.overlap import content_words, coverage
+from service.checking.plain import plain_text
 from service.seams import Judge, Support
 from service.types import DraftStatement, Evidence, Level, Span, Statement, Verdict
 
