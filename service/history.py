@@ -30,12 +30,16 @@ class AnswerRow(Base):
     id: Mapped[str] = mapped_column(String(32), primary_key=True)
     tenant_id: Mapped[str] = mapped_column(String(64))
     user_id: Mapped[str] = mapped_column(String(64))
+    conversation_id: Mapped[str | None] = mapped_column(String(32))  # None: given before there were any
     created_at: Mapped[str] = mapped_column(String(32))
     finish_reason: Mapped[str] = mapped_column(String(16))
     answer: Mapped[str | None] = mapped_column(Text)  # JSON of Answer; None if it was cancelled or failed
     record: Mapped[str] = mapped_column(Text)  # JSON of AnswerRecord
 
-    __table_args__ = (Index("answers_by_user", "tenant_id", "user_id", "created_at"),)
+    __table_args__ = (
+        Index("answers_by_user", "tenant_id", "user_id", "created_at"),
+        Index("answers_by_conversation", "tenant_id", "user_id", "conversation_id", "created_at"),
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +56,7 @@ class AnswerRecord:
     trace_id: str
     tenant_id: str
     user_id: str
-    question: str
+    question: str  # as it was asked
     collections: tuple[str, ...] | None
     # prompt, policy, model, embedder, reranker, judge, index generation, config hash, code
     versions: dict[str, str]
@@ -73,6 +77,9 @@ class AnswerRecord:
     statements: tuple[Statement, ...] = ()  # dropped ones included, with their verdicts
     refusal_code: str | None = None
     safety: SafetyResult | None = None  # of the text shown; None where there is none
+    conversation_id: str | None = None
+    understood_as: str | None = None  # the follow-up as a question by itself; None: answered as it was asked
+    heard: tuple[str, ...] = ()  # ids of the answers before it that it was understood by
 
 
 ANSWER = TypeAdapter(Answer)
@@ -100,6 +107,7 @@ def keep_answer(session: Session, record: AnswerRecord, answer: Answer | None) -
             id=record.answer_id,
             tenant_id=record.tenant_id,
             user_id=record.user_id,
+            conversation_id=record.conversation_id,
             created_at=now_utc(),
             finish_reason=record.finish_reason,
             answer=None if answer is None else ANSWER.dump_json(answer).decode(),

@@ -21,19 +21,35 @@ FinishReason = Literal["stop", "length", "refused", "cancelled", "error"]
 Status = Literal["supported", "not_supported", "unknown"]
 Level = Literal["grammar", "exists", "permitted", "facts", "support"]
 AnswerLanguage = Literal["en", "zh"]
-Stage = Literal["retrieve", "look_up", "rerank", "pack", "generate"]
+Stage = Literal["understand", "retrieve", "look_up", "rerank", "pack", "generate"]
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """A question of the same conversation that was asked before, and what its reader may read of the answer."""
+
+    answer_id: str
+    question: str
+    understood_as: str  # the question by itself
+    said: str  # the statements shown, without markers: these mean nothing outside their answer
+    cited: tuple[str, ...]  # titles
+    refused: RefusalCode | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
     """What was asked, already validated: not blank, within the limits, free of control characters."""
 
-    text: str
+    text: str  # by itself: a follow-up is written out before anything is searched
     language: AnswerLanguage  # which language to answer in
     collections: tuple[str, ...] | None = None  # None: all that the principal may read; (): none
     max_citations: int | None = None
     include_citations: bool = True
     output: Literal["statements", "text"] = "statements"
+    conversation_id: str = ""  # empty: a new one begins
+    turns: tuple[Turn, ...] = ()  # of that conversation, oldest first
+    as_asked: str | None = None  # None: as `text` has it
+    about: tuple[str, ...] = ()  # of the turns before, nearest first; the search listens to it a little
 
 
 # --- finding -----------------------------------------------------------------------------------
@@ -314,6 +330,8 @@ class Answer:
     timings_ms: dict[str, float]
     versions: dict[str, str]
     finish_reason: FinishReason
+    conversation_id: str | None = None  # to be sent with a follow-up
+    understood_as: str | None = None  # the follow-up as a question by itself; None: answered as it was asked
 
 
 @dataclass(frozen=True, slots=True)
