@@ -1,0 +1,52 @@
+"""`citeward eval gate`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from service.checking.judge import LexicalSemanticJudge
+from service.cli.eval_set import SetFolder, ask_here
+from service.cli.loaded import local_embedder
+from service.cli.show import Json, show, show_json
+from service.evaluation.asking.bad_drafts import BadDrafts, shown_drafts, with_bad_drafts
+from service.evaluation.scoring.gate import Fault, faults
+from service.evaluation.scoring.sanity import sanity_rows, unmet
+from service.evaluation.scoring.sheet import read_sheet, score_run
+from service.evaluation.sets.released import read_case_set
+
+
+def gate(
+    context: typer.Context,
+    folder: SetFolder,
+    baseline: Annotated[Path, typer.Option("--baseline", help="A scores.jsonl to be held against.")],
+    drafts: Annotated[
+        Literal["own", "bad"],
+        typer.Option("--drafts", help="own: the service's; bad: made-up ones that its checks must stop."),
+    ] = "own",
+    as_json: Json = False,
+) -> None:
+    """Whether it may ship: ends with 1 if a slice fell, anything leaked, or a citation was not valid.
+
+    With `--drafts bad` the generator writes what must never be shown, and only what is shown of it counts.
+    """
+    case_set, before = read_case_set(folder), read_sheet(baseline)
+    embedder = local_embedder(context)
+    if drafts == "bad":
+        run = ask_here(context, case_set, embedder, with_bad_drafts, BadDrafts().version)
+        found = [Fault("bad_draft", f"{one}: a draft that is wrong was shown.") for one in shown_drafts(run)]
+    else:
+        run = ask_here(context, case_set, embedder)
+        sheet = score_run(run, case_set, LexicalSemanticJudge(embedder))
+        found = [*faults(sheet, case_set, before)]
+        found += [Fault("sanity", complaint) for complaint in unmet(sanity_rows(case_set, run.texts))]
+    if as_json:
+        show_json({"faults": found})
+    else:
+        for fault in found:
+            show(f"{fault.check}: {fault.what}")
+        show(f"{case_set.label}: {'it may not ship' if found else 'it may ship'}.")
+    if found:
+        raise typer.Exit(1)

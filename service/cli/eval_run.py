@@ -1,0 +1,79 @@
+"""`citeward eval run`."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from service.checking.judge import LexicalSemanticJudge
+from service.cli.eval_set import SetFolder, ask_here
+from service.cli.loaded import local_embedder
+from service.cli.local import installation
+from service.cli.show import Json, say, show, show_json, show_rows
+from service.evaluation.asking.run import write_run
+from service.evaluation.report.content import Asked, Report
+from service.evaluation.report.page import report_page
+from service.evaluation.scoring.sanity import unmet
+from service.evaluation.scoring.score import SCORES
+from service.evaluation.scoring.sheet import read_sheet, score_run, write_sheet
+from service.evaluation.sets.released import read_case_set
+from service.evaluation.told import report_of
+
+
+def run(
+    context: typer.Context,
+    folder: SetFolder,
+    out: Annotated[
+        Path | None, typer.Option("--out", help="Folder for run, scores and report; else in the data folder.")
+    ] = None,
+    baseline: Annotated[Path | None, typer.Option("--baseline", help="Scores to compare with.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Ask every question of a set as its asker, and tell how right, how well founded, and what failed where.
+
+    Runs in this process on a scratch database; nothing goes into your collections. What was asked before with
+    the same set, program and settings is not asked again. Writes run.json, scores.jsonl and report.html.
+    """
+    case_set, before = read_case_set(folder), read_sheet(baseline) if baseline else None
+    embedder = local_embedder(context)
+    found = ask_here(context, case_set, embedder)
+    sheet = score_run(found, case_set, LexicalSemanticJudge(embedder))
+    place = out or installation(context).settings.corpus.home / "eval" / case_set.name / case_set.version
+    write_run(found, place / "run.json")
+    write_sheet(sheet, place / "scores.jsonl")
+    report = report_of(found, sheet, case_set, before, commands=(f"citeward eval run {folder}",))
+    (place / "report.html").write_text(report_page(report), "utf-8")
+    if as_json:
+        show_json({"figures": report.figures, "sanity": report.sanity, "versions": report.versions})
+    else:
+        _show(report)
+        say(f"Written: {place / 'report.html'}")
+    for complaint in unmet(report.sanity):
+        say(f"The measures themselves are wrong: {complaint}")
+    if unmet(report.sanity):
+        raise typer.Exit(1)
+
+
+def _show(report: Report) -> None:
+    headline = [one for one in report.figures if one.by in ("all", "language")]
+    show_rows(headline, FIGURES, as_json=False)
+    for layer, count in _failed_layers(report.failed):
+        show(f"{count:4} failed: {layer}")
+
+
+def _failed_layers(failed: Sequence[Asked]) -> Sequence[tuple[str, int]]:
+    return Counter(one.failure.layer for one in failed if one.failure).most_common()
+
+
+FIGURES = {
+    "score": lambda one: one.name,
+    "slice": lambda one: one.slice,
+    "value": lambda one: f"{one.value:.3f}",
+    "95 %": lambda one: f"{one.low:.3f} to {one.high:.3f}",
+    "questions": lambda one: one.items,
+    "better": lambda one: SCORES[one.name].better,
+}
