@@ -21,7 +21,7 @@ from ingest.corpus.names import parse_name
 from ingest.corpus.permissions import parse_id
 from ingest.corpus.settings import require_long_secret
 from ingest.corpus.tables import ApiKeyRow, GroupRow, MembershipRow, TenantRow, UserRow
-from ingest.corpus.types import Principal, Role
+from ingest.corpus.types import ROLES, Principal, Role
 
 PREFIX_LENGTH = 12  # characters; finds the row, is no secret
 LONGEST_KEY_NAME = 100  # characters
@@ -89,8 +89,10 @@ def create_user(session: Session, tenant_id: str, user_id: str, role: Role = "re
     :raises NotFound: if there is no such tenant.
     """
     parse_id(user_id, "user")
-    if role not in ("admin", "reader"):
-        raise InvalidInput(f"There is no role {role!r}.", next_step="Use admin or reader.", field="role")
+    if role not in ROLES:
+        raise InvalidInput(
+            f"There is no role {role!r}.", next_step=f"Use one of {', '.join(ROLES)}.", field="role"
+        )
     _require_free(session, UserRow, tenant_id, user_id, "user")
     created_at = now_utc()
     session.execute(insert(UserRow).values(tenant_id=tenant_id, id=user_id, role=role, created_at=created_at))

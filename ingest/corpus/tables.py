@@ -58,7 +58,7 @@ class UserRow(Base):
 
     __table_args__ = (
         ForeignKeyConstraint(["tenant_id"], ["tenants.id"]),
-        CheckConstraint("role in ('admin', 'reader')", name="known_role"),
+        CheckConstraint("role in ('admin', 'evaluator', 'reader')", name="known_role"),
     )
 
 

@@ -7,7 +7,7 @@ excluded, so that `text[start:end]` is the passage itself.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +19,9 @@ Scores = NDArray[np.float64]  # (N,) higher is better
 
 BlockKind = Literal["heading", "paragraph", "list", "table", "code"]
 DocumentState = Literal["queued", "reading", "embedding", "ready", "failed", "deleted"]
-Role = Literal["admin", "reader"]
+# An evaluator reads as a reader, and sees how answers from the collections that he may read were made.
+Role = Literal["admin", "evaluator", "reader"]
+ROLES: tuple[str, ...] = get_args(Role)
 
 
 # --- documents ---------------------------------------------------------------------------------
@@ -34,6 +36,7 @@ class Block:
     end: int
     page: int | None = None  # counted from 1; None where the format has no pages
     section: str = ""  # heading path from the outermost, joined by " > "
+    header: tuple[int, int] | None = None  # of a table that goes on from the page before: its header's span
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +50,7 @@ class Document:
     blocks: tuple[Block, ...]
     pages: int | None = None
     warnings: tuple[str, ...] = ()
+    left_out: int = 0  # visible characters of the file that are not in `text`: hidden, repeated, deleted
 
 
 @dataclass(frozen=True, slots=True)

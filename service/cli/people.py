@@ -31,7 +31,9 @@ GroupId = Annotated[str, typer.Argument(metavar="GROUP", help="Id of the group."
 def add_user(
     context: typer.Context,
     user: UserId,
-    role: Annotated[Role, typer.Option(help="An admin reads and changes everything.")] = "reader",
+    role: Annotated[
+        Role, typer.Option(help="An admin reads and changes all; an evaluator sees how answers were made.")
+    ] = "reader",
     tenant: Tenant = DEFAULT_TENANT,
     as_json: Json = False,
 ) -> None:

@@ -9,17 +9,28 @@ from itertools import chain
 from pathlib import Path
 
 import pytest
+from alembic import command
 from alembic.autogenerate import compare_metadata
+from alembic.config import Config
 from alembic.migration import MigrationContext
-from sqlalchemy import text
+from sqlalchemy import Connection, text
 from sqlalchemy.exc import DBAPIError
 
 import service.history  # its table is part of the metadata  # noqa: F401
 from ingest.corpus.database import Database, in_batches, open_database
 from ingest.corpus.errors import Conflict, InvalidInput, Unavailable
-from ingest.corpus.people import create_tenant, list_tenants
+from ingest.corpus.people import (
+    add_member,
+    create_group,
+    create_key,
+    create_tenant,
+    create_user,
+    list_keys,
+    list_tenants,
+    list_users,
+)
 from ingest.corpus.tables import Base
-from service.migrate import migrate, require_current_schema, schema_is_current
+from service.migrate import MIGRATIONS, migrate, require_current_schema, schema_is_current
 
 
 def test_migrations_make_exactly_the_tables_of_the_code(database: Database) -> None:
@@ -52,6 +63,40 @@ def test_tables_of_a_newer_version_are_refused(database: Database) -> None:
     for step in (schema_is_current, migrate):
         with pytest.raises(Conflict, match="9999"):
             step(database)
+
+
+def test_a_table_made_anew_loses_neither_keys_nor_memberships(tmp_path: Path) -> None:
+    """SQLite cannot change a constraint: `users`, which both point at, is made anew for a third role."""
+    database = open_database(f"sqlite:///{tmp_path}/citeward.sqlite3")
+    with database.migrating() as connection:
+        upgrade_to(connection, "0003")
+    with database.writing() as session:
+        create_tenant(session, "acme")
+        create_user(session, "acme", "ana")
+        create_group(session, "acme", "hr")
+        add_member(session, "acme", "hr", "ana")
+        create_key(session, b"k" * 32, "acme", "ana")
+    with pytest.raises(Conflict), database.writing() as session:
+        create_user(session, "acme", "eva", "evaluator")
+    migrate(database)
+    with database.writing() as session:
+        create_user(session, "acme", "eva", "evaluator")
+        assert [one.user_id for one in list_keys(session, "acme")] == ["ana"]
+        assert [(one.id, one.role, one.group_ids) for one in list_users(session, "acme")] == [
+            ("ana", "reader", {"hr"}),
+            ("eva", "evaluator", frozenset()),
+        ]
+    with pytest.raises(Conflict), database.writing() as session:
+        session.execute(text("UPDATE users SET role = 'king'"))
+    database.close()
+
+
+def upgrade_to(connection: Connection, revision: str) -> None:
+    config = Config()
+    config.set_main_option("script_location", str(MIGRATIONS))
+    config.set_main_option("path_separator", "os")
+    config.attributes["connection"] = connection
+    command.upgrade(config, revision)
 
 
 def test_only_one_of_two_services_that_start_together_migrates(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from ingest.corpus.errors import InvalidInput
 from ingest.corpus.permissions import may_read, parse_access, parse_id, parse_subject
-from ingest.corpus.types import AccessList, Principal
+from ingest.corpus.types import ROLES, AccessList, Principal
 
 USERS, GROUPS = ["ana", "ben"], ["hr", "sales"]
 SUBJECTS = ["everyone", *(f"user:{user}" for user in USERS), *(f"group:{group}" for group in GROUPS)]
@@ -20,7 +20,7 @@ principals = st.builds(
     st.just("acme"),
     st.sampled_from(USERS),
     st.frozensets(st.sampled_from(GROUPS)),
-    st.sampled_from(["admin", "reader"]),
+    st.sampled_from(ROLES),
 )
 
 
