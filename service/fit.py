@@ -35,10 +35,11 @@ def pack_evidence(
     settings = parts.settings
     most = min(settings.max_evidence, question.max_citations or settings.max_evidence)
     if parts.prompting is None:
-        return pack(ranked, quoting_budget(question, parts).evidence, partial(_count_text, parts), most), None
+        room = evidence_room(quoting_budget(question, parts), settings)
+        return pack(ranked, room, partial(_count_text, parts), most), None
     budget = budget_of(question, boundary, parts.prompting, settings)
     count = partial(_count_block, question, boundary, f"C{most}", parts.prompting)
-    packed = pack(ranked, budget.evidence, count, most)
+    packed = pack(ranked, evidence_room(budget, settings), count, most)
     prompt = prompt_of(question, packed.evidence, boundary, parts.prompting)
     while prompt.tokens > budget.prompt:  # ends: without any evidence it fits, or there were no budget
         packed = without_last(packed)
@@ -82,6 +83,11 @@ def quoting_budget(question: Question, parts: Parts) -> TokenBudget:
         current_input=parts.embedder.tokenizer.count(question.text),
         safety_margin=parts.settings.safety_margin,
     )
+
+
+def evidence_room(budget: TokenBudget, settings: ServiceSettings) -> int:
+    """Tokens: what the window leaves, and no more than is set."""
+    return min(budget.evidence, settings.max_evidence_tokens or budget.evidence)
 
 
 def require_fitting(question: Question, parts: Parts) -> None:

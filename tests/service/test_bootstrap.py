@@ -87,6 +87,7 @@ def test_a_way_to_fail_that_cannot_be_is_refused(wrong: dict[str, Any]) -> None:
         {"on_engine_failure": "error"},
         {"context_window": 4096},
         {"max_evidence": 4},
+        {"max_evidence_tokens": 500},
         {"corpus": CorpusSettings(chunk_tokens=200)},
     ],
     ids=str,

@@ -182,3 +182,18 @@ def test_most_evidence_is_that_of_the_settings_or_the_question(parts: Parts) -> 
         "taken",
         "over_limit",
     ]
+
+
+@pytest.mark.parametrize("room", [0, 4000])
+def test_evidence_has_no_more_tokens_than_are_set(parts: Parts, room: int) -> None:
+    asking = with_model(parts, WordChatTokenizer(), room) if room else parts
+    whole = packed_of(ASKED, passages(3, 3, 3), BOUNDARY, asking)
+    first = whole.evidence[0].tokens
+
+    def within(most: int) -> Packed:
+        settings = replace(asking.settings, max_evidence_tokens=most)
+        return packed_of(ASKED, passages(3, 3, 3), BOUNDARY, replace(asking, settings=settings))
+
+    assert reasons(within(first)) == ["taken", "over_budget", "over_budget"]
+    assert reasons(within(first - 1)) == ["over_budget"] * 3
+    assert within(asking.settings.context_window) == whole == within(0)
