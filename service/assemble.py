@@ -19,6 +19,7 @@ from service.fit import BOUNDARY_BYTES
 from service.history import AnswerRecord, ScoredChunk, keep_answer
 from service.parts import Parts
 from service.safety import inspect_output
+from service.trace import RetrievedChunk
 from service.types import (
     Answer,
     Candidate,
@@ -184,8 +185,12 @@ class AnswerInProgress:
             evidence_tokens=usage.evidence_tokens,
             words_weight=self.fused.words_weight,
             words_reason=self.fused.reason,
-            retrieved=tuple(ScoredChunk(c.chunk_id, c.score) for c in self.fused.candidates),
+            retrieved=tuple(
+                RetrievedChunk(c.chunk_id, c.score, c.words_rank, c.meaning_rank)
+                for c in self.fused.candidates
+            ),
             denied=tuple(ScoredChunk(c.chunk_id, c.score) for c in self._denied()),
+            ranked=tuple(one.stored.id for one in self.ranked),
             used=tuple(ScoredChunk(e.stored.id, e.ranked.score) for e in self.packed.evidence),
             left_out={str(d.chunk_id): d.reason for d in self.packed.decisions if not d.taken},
             timings_ms=self.answer.timings_ms if self.answer else self.timings_ms(),

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field, replace
 
 from pydantic import TypeAdapter
 from sqlalchemy import Index, String, Text, insert, select
 from sqlalchemy.orm import Mapped, Session, mapped_column
 
+from ingest.corpus.access import readable_collections
 from ingest.corpus.clock import now_utc
 from ingest.corpus.errors import NotFound
 from ingest.corpus.lookup import look_up, readable_versions
@@ -15,6 +17,7 @@ from ingest.corpus.tables import Base
 from ingest.corpus.types import Principal
 from service.checking.cite import render
 from service.safety import SafetyResult
+from service.trace import RetrievedChunk, TracedCandidate, trace_candidates
 from service.types import Answer, AnswerLanguage, Citation, Statement, Verdict
 
 GONE = Verdict("not_supported", "permitted", "source no longer available")
@@ -67,9 +70,10 @@ class AnswerRecord:
     evidence_tokens: int = 0
     words_weight: float | None = None
     words_reason: str = ""
-    retrieved: tuple[ScoredChunk, ...] = ()
+    retrieved: tuple[RetrievedChunk, ...] = ()
     denied: tuple[ScoredChunk, ...] = ()  # found by an index, not given out by the look-up
-    used: tuple[ScoredChunk, ...] = ()  # in the evidence
+    ranked: tuple[int, ...] = ()  # chunk ids of those given out, as the reranker had them
+    used: tuple[ScoredChunk, ...] = ()  # in the evidence, in the order of its markers
     left_out: dict[str, str] = field(default_factory=dict)  # chunk id -> why it is not in the evidence
     tool_calls: tuple[str, ...] = ()
     timings_ms: dict[str, float] = field(default_factory=dict)
@@ -88,9 +92,12 @@ RECORD = TypeAdapter(AnswerRecord)
 
 @dataclass(frozen=True, slots=True)
 class StoredAnswer:
+    """`candidates` are what became of what was found; None: record and candidates are not for this viewer."""
+
     answer: Answer | None
     record: AnswerRecord
     created_at: str
+    candidates: tuple[TracedCandidate, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,20 +124,39 @@ def keep_answer(session: Session, record: AnswerRecord, answer: Answer | None) -
 
 
 def get_answer(session: Session, principal: Principal, answer_id: str) -> StoredAnswer:
-    """The asker's own answer, or any of the tenant for an admin, without what the reader may no longer read.
+    """The asker's own answer, or any whose making `principal` may see, without what he may not read now.
 
-    :raises NotFound: for a missing answer and for somebody else's alike.
+    :raises NotFound: for a missing answer and for one that is not for him alike.
     """
     row = session.get(AnswerRow, answer_id)
-    if row is None or not _may_see(principal, row):
-        raise NotFound("There is no such answer.", next_step="Check the id.")
+    if row is None or row.tenant_id != principal.tenant_id:
+        raise _missing()
+    record = RECORD.validate_json(row.record)
+    heard = tuple(_heard(session, record))
+    traced = _may_trace(session, principal, (record, *heard))
+    if not traced and row.user_id != principal.user_id:
+        raise _missing()
     answer = None if row.answer is None else ANSWER.validate_json(row.answer)
-    record = _without_lost_texts(session, principal, RECORD.validate_json(row.record))
-    if answer is None:
-        return StoredAnswer(None, record, row.created_at)
-    cited = {(citation.document_id, citation.version) for citation in answer.citations}
-    readable = readable_versions(session, principal, cited)
-    return StoredAnswer(withhold(answer, readable), record, row.created_at)
+    if answer is not None:
+        cited = {(citation.document_id, citation.version) for citation in answer.citations}
+        answer = withhold(answer, readable_versions(session, principal, cited))
+    if not traced:
+        return StoredAnswer(answer, record, row.created_at)
+    known = look_up(session, principal, {one for each in (record, *heard) for one in _chunks(each)})
+    seen = _without_lost_texts(record, heard, known.keys())
+    candidates = trace_candidates(
+        record.retrieved,
+        [one.chunk_id for one in record.denied],
+        record.ranked,
+        [one.chunk_id for one in record.used],
+        record.left_out,
+        known,
+    )
+    if answer is not None:
+        answer = replace(answer, understood_as=seen.understood_as)
+    if principal.role != "admin":
+        seen = _only_known(seen, known.keys())
+    return StoredAnswer(answer, seen, row.created_at, tuple(candidates))
 
 
 def list_answers(session: Session, principal: Principal, most: int) -> tuple[ListedAnswer, ...]:
@@ -167,24 +193,71 @@ def withhold(answer: Answer, readable: set[tuple[str, int]]) -> Answer:
     )
 
 
-def _without_lost_texts(session: Session, principal: Principal, record: AnswerRecord) -> AnswerRecord:
-    """The record without the texts of its statements, if any passage behind them can no longer be read.
+def _may_trace(session: Session, principal: Principal, records: Collection[AnswerRecord | None]) -> bool:
+    """How they were made: an admin may see it, and an evaluator who may read every collection searched."""
+    if principal.role == "admin":
+        return True
+    if principal.role != "evaluator" or None in records:
+        return False
+    searched = [_searched(one) for one in records if one]
+    places = {place for each in searched for place in each}
+    return all(searched) and places == readable_collections(session, principal, places)
+
+
+def _searched(record: AnswerRecord) -> tuple[str, ...]:
+    """The collections asked, from "handbook=17, rules=20"; none if it ended before anything was sought."""
+    generation = record.versions.get("index_generation", "")
+    return tuple(one.partition("=")[0] for one in generation.split(", ") if one)
+
+
+def _heard(session: Session, record: AnswerRecord) -> Iterator[AnswerRecord | None]:
+    """The records of the answers that a follow-up was understood by; None for one that is gone."""
+    for answer_id in record.heard:
+        row = session.get(AnswerRow, answer_id)
+        yield RECORD.validate_json(row.record) if row else None
+
+
+def _chunks(record: AnswerRecord | None) -> Iterator[int]:
+    for each in (record.retrieved, record.denied, record.used) if record else ():
+        yield from (one.chunk_id for one in each)
+
+
+def _without_lost_texts(
+    record: AnswerRecord, heard: Collection[AnswerRecord | None], known: Collection[int]
+) -> AnswerRecord:
+    """The record without what was drafted or understood from passages of which one can no longer be read.
 
     A dropped statement may cite a passage that it does not come from, so its markers do not tell which. What
     was decided of each stays: it is what the record is for.
     """
-    used = {one.chunk_id for one in record.used}
-    if used <= look_up(session, principal, used).keys():
-        return record
     notice = WITHHELD[record.language]
-    statements = tuple(
-        replace(one, text=notice, verdict=replace(one.verdict, spans=(), reason=""))
-        for one in record.statements
+    if not _rests_on(record, known):
+        statements = tuple(
+            replace(one, text=notice, verdict=replace(one.verdict, spans=(), reason=""))
+            for one in record.statements
+        )
+        record = replace(record, statements=statements)
+    if record.understood_as and not all(one and _rests_on(one, known) for one in heard):
+        record = replace(record, understood_as=notice)
+    return record
+
+
+def _rests_on(record: AnswerRecord, known: Collection[int]) -> bool:
+    return all(one.chunk_id in known for one in record.used)
+
+
+def _only_known(record: AnswerRecord, known: Collection[int]) -> AnswerRecord:
+    """Without chunks that the viewer may not read, and without numbers that count changes elsewhere."""
+    return replace(
+        record,
+        versions={name: value for name, value in record.versions.items() if name != "index_generation"},
+        retrieved=tuple(one for one in record.retrieved if one.chunk_id in known),
+        denied=tuple(one for one in record.denied if one.chunk_id in known),
+        ranked=tuple(one for one in record.ranked if one in known),
+        used=tuple(one for one in record.used if one.chunk_id in known),
+        left_out={one: reason for one, reason in record.left_out.items() if int(one) in known},
     )
-    return replace(record, statements=statements)
 
 
-def _may_see(principal: Principal, row: AnswerRow) -> bool:
-    if row.tenant_id != principal.tenant_id:
-        return False
-    return principal.role == "admin" or row.user_id == principal.user_id
+def _missing() -> NotFound:
+    return NotFound("There is no such answer.", next_step="Check the id.")

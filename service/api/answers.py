@@ -21,6 +21,7 @@ def show_answers(asker: Asker, service: Serving) -> list[ListedAnswer]:
 
 @routes.get("/v1/answers/{answer_id}", summary="Show a stored answer", responses=problems(404))
 def show_answer(answer_id: str, asker: Asker, service: Serving) -> AnswerShown:
-    """Your own, or any for an admin, who also gets the record of everything that made it."""
+    """Your own. Admins get all with the record of everything that made them; evaluators those of which every
+    collection that was searched is open to them, without what is not."""
     with service.parts.database.reading() as session:
         return stored_answer_shown(get_answer(session, asker, answer_id), asker)

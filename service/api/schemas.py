@@ -11,6 +11,7 @@ from ingest.corpus.permissions import parse_access
 from ingest.corpus.types import AccessList, Document, DocumentInfo, Role
 from ingest.jobs import JobState
 from service.history import AnswerRecord
+from service.trace import TracedCandidate
 from service.types import Answer
 
 MOST_COLLECTIONS = 100  # of one question
@@ -132,7 +133,8 @@ class AnswerShown:
     finish_reason: str
     question: str
     answer: Answer | None  # null: it was cancelled or failed
-    record: AnswerRecord | None  # null unless the caller is an admin
+    record: AnswerRecord | None  # null unless the caller may see how it was made
+    candidates: tuple[TracedCandidate, ...] | None = None  # as `record`: what was found, in its fused order
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +171,7 @@ class KeyMade:
 
 @dataclass(frozen=True, slots=True)
 class ScoresShown:
-    """How a passage came to its rank; for admins."""
+    """How a passage came to its rank; for admins and evaluators."""
 
     chunk_id: int
     score: float
@@ -190,7 +192,7 @@ class PassageShown:
     end: int
     text: str
     url: str
-    scores: ScoresShown | None  # null unless the caller is an admin
+    scores: ScoresShown | None  # null unless the caller is an admin or an evaluator
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,14 +1,16 @@
-"""What of an answer leaves the service: scores and change numbers for admins only, citations if asked for."""
+"""What of an answer leaves the service: scores and change numbers not for readers, citations if asked for."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-from ingest.corpus.types import Principal
+from ingest.corpus.types import Principal, Role
 from service.api.schemas import AnswerShown, PassageShown, ScoresShown
 from service.checking.cite import render
 from service.history import StoredAnswer
 from service.types import Answer, Citation, Question, RankedChunk, Statement, StatementPassed
+
+SEE_SCORES: frozenset[Role] = frozenset({"admin", "evaluator"})
 
 
 def answer_shown(answer: Answer, question: Question, principal: Principal) -> Answer:
@@ -22,7 +24,7 @@ def answer_shown(answer: Answer, question: Question, principal: Principal) -> An
 
 
 def statement_shown(statement: Statement, question: Question, principal: Principal) -> Statement:
-    shown = statement if principal.role == "admin" else _without_score(statement)
+    shown = statement if principal.role in SEE_SCORES else _without_score(statement)
     if question.include_citations:
         return shown
     return replace(shown, citations=(), verdict=replace(shown.verdict, spans=()))
@@ -48,23 +50,30 @@ def passage_shown(rank: int, ranked: RankedChunk, principal: Principal) -> Passa
         end=chunk.end,
         text=chunk.text,
         url=f"/v1/documents/{stored.document_id}/versions/{stored.version}#char={chunk.start},{chunk.end}",
-        scores=scores if principal.role == "admin" else None,
+        scores=scores if principal.role in SEE_SCORES else None,
     )
 
 
 def stored_answer_shown(stored: StoredAnswer, principal: Principal) -> AnswerShown:
-    record, answer, is_admin = stored.record, stored.answer, principal.role == "admin"
-    if answer is not None and not is_admin:
-        statements = tuple(_without_score(one) for one in answer.statements)
-        answer = _without_generation(replace(answer, statements=statements))
+    record, candidates = stored.record, stored.candidates
+    answer = stored.answer and _past_answer_shown(stored.answer, principal)
     return AnswerShown(
         answer_id=record.answer_id,
         created_at=stored.created_at,
         finish_reason=record.finish_reason,
         question=record.question,
         answer=answer,
-        record=record if is_admin else None,
+        record=None if candidates is None else record,
+        candidates=candidates,
     )
+
+
+def _past_answer_shown(answer: Answer, principal: Principal) -> Answer:
+    if principal.role == "admin":
+        return answer
+    if principal.role not in SEE_SCORES:
+        answer = replace(answer, statements=tuple(_without_score(one) for one in answer.statements))
+    return _without_generation(answer)
 
 
 def _without_score(statement: Statement) -> Statement:
