@@ -1,5 +1,6 @@
 """The whole way of a question: a fixed workflow that retrieves once, generates once and checks.
 
+    understand    a follow-up becomes a question by itself
     retrieve      permitted chunks by meaning and by words, fused into one order
     look up       the one read of the database: text, version, permission asked again from the truth
     rerank        a better order
@@ -22,6 +23,7 @@ from ingest.corpus.types import Principal
 from service.assemble import AnswerInProgress, cite
 from service.checking.check import check_statement
 from service.fit import pack_evidence
+from service.follow_up import understood
 from service.look_up import look_up, still_readable
 from service.parts import Parts
 from service.refuse import refuse
@@ -56,7 +58,12 @@ async def answer_question(
 
 async def stages(making: AnswerInProgress, parts: Parts) -> AsyncGenerator[Event, None]:
     """The stages from `retrieve` to `check`; what each finds is left in `making`."""
-    question, principal = making.question, making.principal
+    principal = making.principal
+
+    if making.question.turns:
+        yield Progress("understand")
+        making.question = await making.timed("understand", understood, making.question)
+    question = making.question
 
     yield Progress("retrieve")
     making.fused, making.generation = await making.timed("retrieve", retrieve, question, principal, parts)

@@ -15,7 +15,7 @@ from fastapi import FastAPI
 
 from ingest.corpus.settings import variable
 from ingest.pipeline import BETWEEN_BATCHES, Workbench, WorkerStops, work_off_next
-from service.api import answers, collections, documents, health, jobs, people, questions
+from service.api import answers, collections, conversations, documents, health, jobs, people, questions
 from service.api.edge import Edge
 from service.api.errors import handle_errors
 from service.api.metrics import Metrics
@@ -33,6 +33,7 @@ DRAIN_SECONDS = 30  # that running requests get when the service stops
 ROUTERS = (
     questions.routes,
     answers.routes,
+    conversations.routes,
     collections.routes,
     collections.admin,
     documents.routes,

@@ -54,6 +54,7 @@ class AnswerInProgress:
     parts: Parts
     answer_id: str = field(default_factory=lambda: new_id("ans"))
     trace_id: str = field(default_factory=lambda: new_id("trc"))
+    conversation_id: str = field(default_factory=lambda: new_id("cnv"))  # of a new one
     clock: StageClock = field(default_factory=StageClock)
     generation: str = ""  # of the indexes that were searched
     fused: Fused = NOTHING_FUSED
@@ -66,6 +67,9 @@ class AnswerInProgress:
     refusal: Refusal | None = None
     failure: FinishReason | None = None  # "cancelled" or "error" when it ended before its time
     answer: Answer | None = None  # made once, at the end: what is kept is what is handed out
+
+    def __post_init__(self) -> None:
+        self.conversation_id = self.question.conversation_id or self.conversation_id
 
     async def timed(self, stage: str, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Blocking work in a thread, its time added to the stage."""
@@ -162,6 +166,8 @@ class AnswerInProgress:
             timings_ms=self.timings_ms(),
             versions=self.versions(),
             finish_reason=self.finish_reason,
+            conversation_id=self.conversation_id,
+            understood_as=self._understood_as,
         )
 
     def trace(self) -> Trace:
@@ -175,7 +181,7 @@ class AnswerInProgress:
             trace_id=self.trace_id,
             tenant_id=self.principal.tenant_id,
             user_id=self.principal.user_id,
-            question=self.question.text,
+            question=self.question.as_asked or self.question.text,
             collections=self.question.collections,
             versions=self.versions(),
             sampling=self._sampling(),
@@ -198,7 +204,14 @@ class AnswerInProgress:
             statements=tuple(self.statements),
             refusal_code=self.refusal.code if self.refusal else None,
             safety=inspect_output(self.answer.answer) if self.answer else None,
+            conversation_id=self.conversation_id,
+            understood_as=self._understood_as,
+            heard=tuple(turn.answer_id for turn in self.question.turns) if self.question.about else (),
         )
+
+    @property
+    def _understood_as(self) -> str | None:
+        return None if self.question.as_asked is None else self.question.text
 
     def _sampling(self) -> dict[str, int | float | list[str] | None]:
         """The values as they were sent; none where nothing was, or quoting took over."""

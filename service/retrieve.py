@@ -29,8 +29,14 @@ def retrieve(question: Question, principal: Principal, parts: Parts) -> tuple[Fu
         indexes = parts.corpus.fresh(session, principal.tenant_id, collection_ids)
     vector = parts.embedder.embed_query(question.text)
     probe = parts.background.probe(vector, script_of(question.text))
-    fused = search_indexes(indexes, principal, question.text, probe, parts.settings.search_depth)
+    fused = search_indexes(indexes, principal, by_weight(question), probe, parts.settings.search_depth)
     return fused, ", ".join(f"{index.collection_id}={index.number}" for index in indexes)
+
+
+def by_weight(question: Question) -> str:
+    """The words to search for, as often as each counts: those of the question, and of what it is about."""
+    about = (" ".join([text] * count) for text, count in zip(question.about, ABOUT_WEIGHTS, strict=False))
+    return " ".join([*[question.text] * QUESTION_WEIGHT, *about]) if question.about else question.text
 
 
 def search_indexes(
@@ -41,6 +47,9 @@ def search_indexes(
     words = list(chain.from_iterable(each.words for each in found))
     meaning = list(chain.from_iterable(each.meaning for each in found))
     return fuse(words, meaning, QuerySignals(max((each.coverage for each in found), default=0.0)))
+
+
+QUESTION_WEIGHT, ABOUT_WEIGHTS = 5, (2, 1, 1)
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,12 +21,13 @@ FinishReason = Literal["stop", "length", "refused", "cancelled", "error"]
 Status = Literal["supported", "not_supported", "unknown"]
 Level = Literal["grammar", "exists", "permitted", "facts", "support"]
 AnswerLanguage = Literal["en", "zh"]
+Priority = Literal["interactive", "batch"]
 Stage = Literal["understand", "retrieve", "look_up", "rerank", "pack", "generate"]
 
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """A question of the same conversation that was asked before, and what its reader may read of the answer."""
+    """A question asked before in the same conversation, and what its reader may read of the answer."""
 
     answer_id: str
     question: str

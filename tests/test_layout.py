@@ -20,9 +20,13 @@ ROOT = Path(__file__).parents[1]
 ADAPTERS = {
     "faiss": ["ingest/corpus/vectors.py"],
     "sentence_transformers": ["ingest/corpus/embedder.py"],
-    "torch": ["ingest/corpus/embedder.py", "ingest/models.py", "ingest/e5_small.py"],
+    "torch": [
+        *(f"ingest/{name}.py" for name in ("corpus/embedder", "models", "e5_small")),
+        "service/adapters/causal_lm.py",
+    ],
     "transformers": [
         *(f"ingest/{name}.py" for name in ("corpus/embedder", "models", "e5_small")),
+        "service/adapters/causal_lm.py",
         "service/adapters/chat_template.py",
     ],
     "safetensors": ["ingest/corpus/embedder.py", "ingest/models.py", "ingest/e5_small.py"],
@@ -41,6 +45,7 @@ ADAPTERS = {
         *(f"ingest/corpus/{name}.py" for name in ("access", "changes", "collections", "lookup")),
         "ingest/jobs.py",
         "service/history.py",
+        "service/conversations.py",
         "service/migrate.py",
         "service/migrations/*",
     ],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
+from dataclasses import replace
 
 from anyio import to_thread
 from fastapi import Request, Response
@@ -19,6 +20,7 @@ from service.api.schemas import AskRequest, SearchRequest, SearchResult
 from service.api.shown import answer_shown, passage_shown
 from service.api.state import Service, Serving
 from service.api.stream import EventStream, frames, while_client_stays
+from service.conversations import turns_of
 from service.fit import require_fitting
 from service.parts import Parts
 from service.question import language_of, require_searchable
@@ -44,7 +46,7 @@ routes = reader_routes("questions")
 async def ask(body: AskRequest, request: Request, asker: Asker, service: Serving) -> Answer | Response:
     """An answer with checked citations, or a refusal; with `Accept: text/event-stream` as it is made."""
     question = to_question(body, service.parts)
-    await to_thread.run_sync(require_collections, service.parts, asker, question.collections)
+    question = await to_thread.run_sync(permitted, question, asker, service.parts)
     events = counted(question, asker, service)
     if "text/event-stream" in request.headers.get("accept", ""):
         return EventStream(frames(events, question, asker, request.scope[REQUEST_ID]))
@@ -74,13 +76,6 @@ def to_question(body: AskRequest, parts: Parts) -> Question:
             next_step="Ask for fewer.",
             field="max_citations",
         )
-    if body.conversation_id is not None:
-        raise InvalidInput(
-            "There are no conversations in this version.",
-            why="Each question is answered on its own, so an id would have no effect.",
-            next_step="Leave conversation_id out.",
-            field="conversation_id",
-        )
     require_searchable(body.question, "question", parts)
     question = Question(
         text=body.question,
@@ -89,6 +84,7 @@ def to_question(body: AskRequest, parts: Parts) -> Question:
         max_citations=body.max_citations,
         include_citations=body.include_citations,
         output=body.output,
+        conversation_id=body.conversation_id or "",
     )
     require_fitting(question, parts)
     return question
@@ -99,13 +95,17 @@ def as_tuple(collections: Sequence[str] | None) -> tuple[str, ...] | None:
     return None if collections is None else tuple(dict.fromkeys(collections))
 
 
-def require_collections(parts: Parts, asker: Principal, collections: tuple[str, ...] | None) -> None:
-    """:raises NotFound: if one that is asked for by name is missing or `asker` may not read it."""
-    if not collections:
-        return
+def permitted(question: Question, asker: Principal, parts: Parts) -> Question:
+    """With the turns before it; decided before a stream begins.
+
+    :raises NotFound: if a collection asked for by name, or the conversation, is missing or not `asker`'s.
+    """
     with parts.database.reading() as session:
-        for collection_id in collections:
+        for collection_id in question.collections or ():
             get_collection(session, asker, collection_id)
+        if not question.conversation_id:
+            return question
+        return replace(question, turns=turns_of(session, asker, question.conversation_id))
 
 
 async def counted(question: Question, asker: Principal, service: Service) -> AsyncGenerator[Event]:

@@ -34,7 +34,12 @@ class AskRequest(Sent):
     question: Annotated[str, Field(examples=["How many days of annual leave do I have?", "年假有几天？"])]
     collections: Collections = None
     conversation_id: Annotated[
-        str | None, Field(description="Refused unless absent: there are no conversations in this version.")
+        str | None,
+        Field(
+            min_length=1,
+            max_length=64,
+            description="Of the answer before, to ask a follow-up. Absent: a new conversation.",
+        ),
     ] = None
     max_citations: Annotated[int | None, Field(ge=1, le=1000, description="Most passages used.")] = None
     include_citations: bool = True

@@ -56,19 +56,18 @@ def passage_shown(rank: int, ranked: RankedChunk, principal: Principal) -> Passa
 
 def stored_answer_shown(stored: StoredAnswer, principal: Principal) -> AnswerShown:
     record, candidates = stored.record, stored.candidates
-    answer = stored.answer and _past_answer_shown(stored.answer, principal)
     return AnswerShown(
         answer_id=record.answer_id,
         created_at=stored.created_at,
         finish_reason=record.finish_reason,
         question=record.question,
-        answer=answer,
+        answer=stored.answer and past_answer_shown(stored.answer, principal),
         record=None if candidates is None else record,
         candidates=candidates,
     )
 
 
-def _past_answer_shown(answer: Answer, principal: Principal) -> Answer:
+def past_answer_shown(answer: Answer, principal: Principal) -> Answer:
     if principal.role == "admin":
         return answer
     if principal.role not in SEE_SCORES:

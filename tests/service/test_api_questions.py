@@ -35,7 +35,7 @@ REFUSED: dict[str, dict[str, Any]] = {
     "zero citations": {"question": "a", "max_citations": 0},
     "too many citations": {"question": "a", "max_citations": 9},
     "number as truth": {"question": "a", "include_citations": 1},
-    "conversation": {"question": "a", "conversation_id": "c"},
+    "conversation": {"question": "a", "conversation_id": ""},
     "unknown output": {"question": "a", "output": "html"},
     "collections as text": {"question": "a", "collections": "handbook"},
     "collections as numbers": {"question": "a", "collections": [1]},
