@@ -10,6 +10,7 @@ from typing import Literal
 import numpy as np
 
 from ingest.corpus.errors import OverBudget
+from ingest.corpus.seams import TokenVectors
 from ingest.corpus.types import EmbedderFingerprint, FloatMatrix, FloatVector
 from service.parts import Prompting
 from service.policy import load_policy
@@ -48,6 +49,14 @@ class HashEmbedder:
 
     def embed_query(self, text: str) -> FloatVector:
         return self._embed(text)
+
+    def embed_tokens(self, texts: Sequence[str]) -> Sequence[TokenVectors]:
+        spans = [self.tokenizer.spans(text) for text in texts]
+        self.embed_passages(texts)  # refuses what is too long
+        return [
+            TokenVectors(cut, self.embed_passages([text[start:end] for start, end in cut]))
+            for text, cut in zip(texts, spans, strict=True)
+        ]
 
     def _embed(self, text: str) -> FloatVector:
         tokens = WORD.findall(text.lower())

@@ -12,6 +12,7 @@ import numpy as np
 
 from ingest.corpus.errors import OverBudget, Unavailable
 from ingest.corpus.hashes import file_sha256
+from ingest.corpus.seams import TokenVectors
 from ingest.corpus.tokenizer import FastTokenizer
 from ingest.corpus.types import EmbedderFingerprint, FloatMatrix, FloatVector
 
@@ -75,6 +76,27 @@ class SentenceTransformerEmbedder:
     def embed_query(self, text: str) -> FloatVector:
         return cast(FloatVector, self._embed([self._query_prefix + text])[0])
 
+    def embed_tokens(self, texts: Sequence[str]) -> Sequence[TokenVectors]:
+        prefixed = [self._passage_prefix + text for text in texts]
+        self._checked_lengths(prefixed)
+        found = self._model.encode(
+            prefixed,
+            prompt="",
+            batch_size=BATCH_TEXTS,
+            output_value="token_embeddings",
+            show_progress_bar=False,
+        )
+        return [self._of_text(text, np.asarray(one)) for text, one in zip(prefixed, found, strict=True)]
+
+    def _of_text(self, prefixed: str, rows: FloatMatrix) -> TokenVectors:
+        """:param rows: of every token, prefix and special tokens included, shape (tokens, D)."""
+        before = len(self._passage_prefix)
+        spans = self.tokenizer.spans(prefixed, special_tokens=True)
+        kept = [row for row, (_, end) in enumerate(spans) if end > before]
+        vectors = rows[kept] / np.linalg.norm(rows[kept], axis=1, keepdims=True)
+        within = [(max(start - before, 0), end - before) for start, end in (spans[row] for row in kept)]
+        return TokenVectors(within, vectors.astype(np.float32))
+
     def _embed(self, texts: Sequence[str]) -> FloatMatrix:
         lengths = self._checked_lengths(texts)
         order = sorted(
@@ -88,7 +110,7 @@ class SentenceTransformerEmbedder:
     def _checked_lengths(self, texts: Sequence[str]) -> list[int]:
         """Tokens of each text as the model gets it; a longer one is refused, as the library would cut it."""
         lengths = self.tokenizer.counts(texts, special_tokens=True)
-        longest = max(lengths)
+        longest = max(lengths, default=0)
         if longest > self.max_tokens:
             raise OverBudget(
                 f"A text of {longest} tokens cannot be embedded.",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
 from ingest.corpus.types import EmbedderFingerprint, FloatMatrix, FloatVector, Hit, RowMask, Scores
@@ -16,6 +17,14 @@ class Tokenizer(Protocol):
 
     def spans(self, text: str) -> Sequence[tuple[int, int]]:
         """Each token's (start, end) in code points of `text`, in order."""
+
+
+@dataclass(frozen=True, slots=True)
+class TokenVectors:
+    """A text token by token, as the model sees each among the others, prefix and special tokens left out."""
+
+    spans: Sequence[tuple[int, int]]  # code points of the text, in order; tokens may share some
+    vectors: FloatMatrix  # shape (len(spans), D), rows of length 1
 
 
 class Embedder(Protocol):
@@ -46,6 +55,12 @@ class Embedder(Protocol):
         :raises OverBudget: as `embed_passages`.
         """
 
+    def embed_tokens(self, texts: Sequence[str]) -> Sequence[TokenVectors]:
+        """What `embed_passages` makes its vectors of, text by text; costs the same.
+
+        :raises OverBudget: as `embed_passages`.
+        """
+
 
 class VectorIndex(Protocol):
     """Rows of unit vectors, found by inner product. Rows are numbered from 0 in the order of adding."""
@@ -70,4 +85,4 @@ class KeywordIndex(Protocol):
         """BM25Okapi of the given rows, in their order; NaN for a row that holds no query word."""
 
 
-__all__ = ["Embedder", "Hit", "KeywordIndex", "Tokenizer", "VectorIndex"]
+__all__ = ["Embedder", "Hit", "KeywordIndex", "TokenVectors", "Tokenizer", "VectorIndex"]

@@ -32,10 +32,13 @@ class FastTokenizer:
         encodings = self._tokenizer.encode_batch_fast(list(texts), add_special_tokens=special_tokens)
         return [len(encoding) for encoding in encodings]
 
-    def spans(self, text: str) -> Sequence[tuple[int, int]]:
-        """(start, end) in code points. Starts and ends never go back, but tokens may share code points: one
-        character can be two tokens, and the mark of a word's beginning lies within its first character."""
-        return self._tokenizer.encode(text, add_special_tokens=False).offsets
+    def spans(self, text: str, *, special_tokens: bool = False) -> Sequence[tuple[int, int]]:
+        """(start, end) in code points; if `special_tokens`, (0, 0) for those around a text.
+
+        Starts and ends never go back, but tokens may share code points: one character can be two tokens, and
+        the mark of a word's beginning lies within its first character.
+        """
+        return self._tokenizer.encode(text, add_special_tokens=special_tokens).offsets
 
 
 def load_tokenizer(path: Path) -> FastTokenizer:

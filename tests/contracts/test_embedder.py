@@ -80,6 +80,32 @@ def test_a_counted_question_fits_up_to_the_limit_and_not_beyond(embedder: Embedd
             embedder.embed_query(word * (longest + 1))
 
 
+def test_tokens_are_those_of_the_text_each_with_a_vector_of_length_one(embedder: Embedder) -> None:
+    found = embedder.embed_tokens(PASSAGES)
+    assert len(found) == len(PASSAGES)
+    for text, one in zip(PASSAGES, found, strict=True):
+        assert one.vectors.shape == (len(one.spans), embedder.fingerprint.dimension)
+        assert one.vectors.dtype == np.float32
+        np.testing.assert_allclose(np.linalg.norm(one.vectors, axis=1), 1, atol=1e-5)
+        assert all(0 <= start <= end <= len(text) for start, end in one.spans)
+        covered = {place for start, end in one.spans for place in range(start, end)}
+        assert covered >= {place for place, sign in enumerate(text) if not sign.isspace()}
+    assert embedder.embed_tokens([]) == []
+
+
+def test_the_same_word_is_nearest_to_itself(embedder: Embedder) -> None:
+    texts = ["Visitors wear helmets.", "In the hall visitors wear red helmets."]
+    said, read = embedder.embed_tokens(texts)
+    last_word = len(said.spans) - 2  # before the stop
+    end = read.spans[int((read.vectors @ said.vectors[last_word]).argmax())][1]
+    assert texts[1].index("helmets") < end <= len(texts[1]) - 1
+
+
+def test_tokens_of_an_over_long_text_are_an_error(embedder: Embedder) -> None:
+    with pytest.raises(OverBudget, match=str(embedder.max_tokens)):
+        embedder.embed_tokens(["short", "word " * (embedder.max_tokens + 1)])
+
+
 def test_threads_may_share_an_embedder(embedder: Embedder) -> None:
     expected = embedder.embed_query("差旅 policy")
     seen: list[np.ndarray] = []

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ingest.corpus.seams import Embedder
+from ingest.corpus.seams import Embedder, TokenVectors
 from ingest.corpus.types import FloatMatrix, FloatVector
 
 Advance = Callable[[int], None]  # told how many more texts have their vectors
@@ -45,6 +45,10 @@ class CachedEmbedder:
     def embed_query(self, text: str) -> FloatVector:
         self.remember_queries([text])
         return np.asarray(self._remembered([text], "query")[0])
+
+    def embed_tokens(self, texts: Sequence[str]) -> Sequence[TokenVectors]:
+        """Not remembered: they are some hundred times as many."""
+        return self._inner.embed_tokens(texts)
 
     def remember_passages(self, texts: Sequence[str], advance: Advance = unheard) -> None:
         """Embed those passages that are not known yet, like lengths together, saving as it goes."""
