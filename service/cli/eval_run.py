@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -17,6 +17,8 @@ from service.cli.show import Json, say, show, show_json, show_rows
 from service.evaluation.asking.run import write_run
 from service.evaluation.report.content import Asked, Report
 from service.evaluation.report.page import report_page
+from service.evaluation.scoring.figures import PriceTable
+from service.evaluation.scoring.prices import price_of, read_prices
 from service.evaluation.scoring.sanity import unmet
 from service.evaluation.scoring.score import SCORES
 from service.evaluation.scoring.sheet import read_sheet, score_run, write_sheet
@@ -31,6 +33,7 @@ def run(
         Path | None, typer.Option("--out", help="Folder for run, scores and report; else in the data folder.")
     ] = None,
     baseline: Annotated[Path | None, typer.Option("--baseline", help="Scores to compare with.")] = None,
+    prices: Annotated[Path | None, typer.Option("--prices", help="A TOML file of what models cost.")] = None,
     as_json: Json = False,
 ) -> None:
     """Ask every question of a set as its asker, and tell how right, how well founded, and what failed where.
@@ -39,13 +42,15 @@ def run(
     the same set, program and settings is not asked again. Writes run.json, scores.jsonl and report.html.
     """
     case_set, before = read_case_set(folder), read_sheet(baseline) if baseline else None
+    costs = read_prices(prices) if prices else None
     embedder = local_embedder(context)
     found = ask_here(context, case_set, embedder)
     sheet = score_run(found, case_set, LexicalSemanticJudge(embedder))
     place = out or installation(context).settings.corpus.home / "eval" / case_set.name / case_set.version
     write_run(found, place / "run.json")
     write_sheet(sheet, place / "scores.jsonl")
-    report = report_of(found, sheet, case_set, before, commands=(f"citeward eval run {folder}",))
+    price = None if costs is None else _price(costs, found.versions["model"])
+    report = report_of(found, sheet, case_set, before, price, commands=(f"citeward eval run {folder}",))
     (place / "report.html").write_text(report_page(report), "utf-8")
     if as_json:
         show_json({"figures": report.figures, "sanity": report.sanity, "versions": report.versions})
@@ -56,6 +61,13 @@ def run(
         say(f"The measures themselves are wrong: {complaint}")
     if unmet(report.sanity):
         raise typer.Exit(1)
+
+
+def _price(costs: Mapping[str, PriceTable], model: str) -> PriceTable | None:
+    price = price_of(costs, model)
+    if price is None:
+        say(f"The prices are of {', '.join(costs)}, not of {model}: what it costs is not known.")
+    return price
 
 
 def _show(report: Report) -> None:
