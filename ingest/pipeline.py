@@ -26,7 +26,8 @@ from ingest.corpus.errors import CitewardError, InvalidInput, TooLarge, Unavaila
 from ingest.corpus.seams import Embedder
 from ingest.corpus.settings import CorpusSettings
 from ingest.corpus.types import AccessList, Chunk, Document, DocumentState
-from ingest.read.child import ReadLimits, read_file
+from ingest.read.child import read_file
+from ingest.read.parse import ReadLimits, ReadOptions
 from ingest.split import split
 
 Reached = Callable[[str], None]  # told the name of each step as it is reached
@@ -111,7 +112,9 @@ def ingest_document(
     :raises FingerprintMismatch: if the collection holds vectors of another embedder.
     """
     reached("reading")
-    document = read_file(pending.original, pending.source_name, limits_of(bench.settings))
+    document = read_file(
+        pending.original, pending.source_name, limits_of(bench.settings), options_of(bench.settings)
+    )
 
     reached("splitting")
     chunks, texts = split_to_embed(document, bench.embedder, bench.settings.chunk_tokens)
@@ -195,6 +198,12 @@ def limits_of(settings: CorpusSettings) -> ReadLimits:
         pages=settings.max_pages,
         file_bytes=settings.max_upload_bytes,
     )
+
+
+def options_of(settings: CorpusSettings) -> ReadOptions:
+    """What may be tried on a file beyond plain reading."""
+    passwords = tuple(filter(None, (one.strip() for one in settings.pdf_passwords.split(","))))
+    return ReadOptions(settings.ocr_languages, passwords)
 
 
 def require_fitting_chunks(chunk_tokens: int, embedder: Embedder) -> None:

@@ -18,7 +18,7 @@ from ingest.corpus.settings import CorpusSettings
 from ingest.corpus.snapshot import Corpus
 from ingest.corpus.types import AccessList, Principal
 from ingest.pipeline import split_to_embed
-from ingest.read.child import parse
+from ingest.read.parse import parse
 from service.app import create_app
 from service.bootstrap import config_hash
 from service.checking.judge import LexicalSemanticJudge

@@ -30,6 +30,8 @@ class CorpusSettings:
     read_memory_mib: int = setting(1024, "most memory that parsing one file may take")
     max_pages: int = setting(2000, "most pages of one document")
     max_upload_bytes: int = setting(50 * 1024 * 1024, "largest file that is accepted")
+    ocr_languages: str = setting("", "what OCR reads pictures in, such as chi_sim+eng; empty: no OCR")
+    pdf_passwords: str = setting("", "passwords tried on encrypted PDFs, parted by commas", secret=True)
 
     def __post_init__(self) -> None:
         for name in (

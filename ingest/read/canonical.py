@@ -26,6 +26,8 @@ ZERO_WIDTH_JOINER = "\u200d"
 LONGEST_TITLE = 200  # characters
 LONGEST_SECTION_STEP = 120  # characters of one heading within a path
 GARBLED_SHARE = 0.2  # of the visible characters; a readable text has next to none
+GARBLED_NOTE = 0.01  # from here on a warning; below it are the bullets that symbol fonts draw
+LEFT_OUT_NOTE = 0.1  # of all visible characters of the file
 BETWEEN_BLOCKS = "\n\n"
 
 
@@ -37,6 +39,7 @@ class Part:
     text: str
     page: int | None = None
     level: int = 0  # of a heading: 1 is the outermost
+    section: str | None = None  # where the place is known otherwise than by the headings before it
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +51,10 @@ class Removed:
 
     def __add__(self, other: Removed) -> Removed:
         return Removed(self.controls + other.controls, self.invisible + other.invisible)
+
+    @property
+    def visible(self) -> int:
+        return self.controls + self.invisible
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -101,7 +108,7 @@ def lay_out(parts: Iterable[Part]) -> tuple[str, tuple[Block, ...], Removed]:
     whole = BETWEEN_BLOCKS.join(texts)
     sections = section_paths((part.level, whole[start:end]) for part, start, end in placed)
     blocks = (
-        Block(part.kind, start, end, part.page, section)
+        Block(part.kind, start, end, part.page, section if part.section is None else part.section)
         for (part, start, end), section in zip(placed, sections, strict=True)
     )
     return whole, tuple(blocks), removed
@@ -138,9 +145,12 @@ def document_of(
     source_name: str,
     media_type: str,
     pages: int | None = None,
+    left_out: int = 0,
     warnings: Iterable[str] = (),
 ) -> Document:
     """The finished document; its title is the first of `titles` that is not blank, or the file's name.
+
+    `left_out` counts the visible characters of the file that the text lacks.
 
     :raises Unreadable: "empty" if nothing visible is left, "garbled" if much of it is not readable
     """
@@ -152,6 +162,8 @@ def document_of(
             next_step="Upload a file that holds text.",
         )
     require_sense(text, source_name)
+    seen, senseless = count_signs(text)
+    notes = (*warnings, *_garbled(seen, senseless), *_left_out(seen, left_out), *_walls(text))
     return Document(
         text=text,
         title=_title(titles, source_name),
@@ -159,8 +171,20 @@ def document_of(
         media_type=media_type,
         blocks=tuple(blocks),
         pages=pages,
-        warnings=tuple(dict.fromkeys([*warnings, *_walls(text)])),
+        warnings=tuple(dict.fromkeys(notes)),
+        left_out=left_out,
     )
+
+
+def _garbled(visible: int, senseless: int) -> Iterator[str]:
+    if senseless > GARBLED_NOTE * visible:
+        yield f"{senseless} of {visible} characters ({senseless / visible:.1%}) stand for no sign."
+
+
+def _left_out(visible: int, left_out: int) -> Iterator[str]:
+    share = left_out / (visible + left_out)
+    if share > LEFT_OUT_NOTE:
+        yield f"{left_out} of {visible + left_out} characters of the file ({share:.0%}) are not in its text."
 
 
 def _walls(text: str) -> Iterator[str]:
@@ -172,11 +196,16 @@ def _walls(text: str) -> Iterator[str]:
         )
 
 
-def require_sense(text: str, source_name: str) -> None:
-    """:raises Unreadable: "garbled" if replacement and private-use characters are many of the visible ones"""
+def count_signs(text: str) -> tuple[int, int]:
+    """(visible characters, those among them that stand for no sign)"""
     counts = Counter(text)
     visible = sum(count for sign, count in counts.items() if not sign.isspace())
-    senseless = sum(count for sign, count in counts.items() if _is_senseless(sign))
+    return visible, sum(count for sign, count in counts.items() if _is_senseless(sign))
+
+
+def require_sense(text: str, source_name: str) -> None:
+    """:raises Unreadable: "garbled" if replacement and private-use characters are many of the visible ones"""
+    visible, senseless = count_signs(text)
     if senseless > GARBLED_SHARE * visible:
         raise Unreadable(
             "garbled",

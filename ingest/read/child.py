@@ -13,6 +13,7 @@ its environment. Whatever happens to it ends here as a `Document` or as `Unreada
     too_large             more bytes or more text than the limit
     too_many_pages        more pages than the limit
     zip_bomb              unpacks to far more than its size
+    unsafe_archive        holds paths or links that lead out of it
     parse_timeout         took longer than the limit
     parse_memory          needed more memory than the limit
     parse_crashed         the parser died, or answered nothing that can be used
@@ -30,37 +31,29 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable
-from dataclasses import asdict, astuple, dataclass, replace
+from collections.abc import Sequence
+from dataclasses import asdict, astuple, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 from ingest.corpus.errors import Unreadable
-from ingest.corpus.types import Block, Document
+from ingest.corpus.types import Block, BlockKind, Document
 from ingest.read.canonical import display_name
-from ingest.read.detect import DOCX, MediaType, media_type_of, type_by_name
-from ingest.read.docx import read_docx
-from ingest.read.html import read_html
-from ingest.read.markdown import read_markdown
-from ingest.read.pdf import read_pdf
-from ingest.read.text import read_text
+from ingest.read.parse import DEFAULT_LIMITS, DEFAULT_OPTIONS, ReadLimits, ReadOptions, parse
 
 PACKAGE_ROOT = Path(__file__).resolve().parents[2]
 # All that a child sees: nothing of the service's own environment goes along, since it may hold keys.
 CHILD_ENVIRONMENT = {"PYTHONPATH": str(PACKAGE_ROOT), "OPENBLAS_NUM_THREADS": "1", "LANG": "C.UTF-8"}
 LONGEST_REPLY = 512 * 2**20  # bytes; more cannot come from a text within its limit
 OPEN_FILES = 64  # imports need a few at a time
-
-
-@dataclass(frozen=True, slots=True)
-class ReadLimits:
-    """What one file may cost."""
-
-    memory_bytes: int = 2**30  # address space of the child
-    seconds: float = 60.0  # wall clock and, rounded up, processor time
-    pages: int = 2000
-    file_bytes: int = 50 * 2**20
-    characters: int = 20_000_000  # of the canonical text
+FIELDS = (
+    "text",
+    "title",
+    "language",
+    "media_type",
+    "pages",
+    "left_out",
+)  # of a document, that JSON takes as they are
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,30 +71,31 @@ class ReadReport:
         return "ready" if self.document else "failed"
 
 
-DEFAULT_LIMITS = ReadLimits()
-READERS: dict[MediaType, Callable[[bytes, str], Document]] = {
-    "text/plain": read_text,
-    "text/markdown": read_markdown,
-    "text/html": read_html,
-    DOCX: read_docx,
-}
-
-
-def read_file(data: bytes, source_name: str, limits: ReadLimits = DEFAULT_LIMITS) -> Document:
+def read_file(
+    data: bytes,
+    source_name: str,
+    limits: ReadLimits = DEFAULT_LIMITS,
+    options: ReadOptions = DEFAULT_OPTIONS,
+) -> Document:
     """The document that `data` holds.
 
     :raises Unreadable: with a code of this module's table; nothing else
     """
-    outcome, _ = _outcome(data, source_name, limits)
+    outcome, _ = _outcome(data, source_name, limits, options)
     if isinstance(outcome, Unreadable):
         raise outcome
     return outcome
 
 
-def measure_read(data: bytes, source_name: str, limits: ReadLimits = DEFAULT_LIMITS) -> ReadReport:
+def measure_read(
+    data: bytes,
+    source_name: str,
+    limits: ReadLimits = DEFAULT_LIMITS,
+    options: ReadOptions = DEFAULT_OPTIONS,
+) -> ReadReport:
     """What `read_file` would give or raise, with its cost."""
     begin = time.perf_counter()
-    outcome, peak_mib = _outcome(data, source_name, limits)
+    outcome, peak_mib = _outcome(data, source_name, limits, options)
     seconds = time.perf_counter() - begin
     if isinstance(outcome, Unreadable):
         return ReadReport(None, outcome.code, str(outcome), seconds, peak_mib)
@@ -121,7 +115,9 @@ class Exit:
     peak_mib: float
 
 
-def _outcome(data: bytes, source_name: str, limits: ReadLimits) -> tuple[Document | Unreadable, float]:
+def _outcome(
+    data: bytes, source_name: str, limits: ReadLimits, options: ReadOptions
+) -> tuple[Document | Unreadable, float]:
     if len(data) > limits.file_bytes:
         error = Unreadable(
             "too_large",
@@ -129,19 +125,27 @@ def _outcome(data: bytes, source_name: str, limits: ReadLimits) -> tuple[Documen
             next_step="Upload it in parts, or raise the limit.",
         )
         return error, 0.0
-    left = _run_child(data, source_name, limits)
+    left = _run_child(data, source_name, limits, options)
     try:
         reply = json.loads(left.reply)
     except ValueError:
         return _death(left, source_name, limits), left.peak_mib
     if "error" in reply:
         return Unreadable(**reply["error"]), reply["peak_mib"]
-    blocks = tuple(Block(*block) for block in reply["blocks"])
+    blocks = tuple(_block(*block) for block in reply["blocks"])
     return Document(**reply["document"], blocks=blocks, warnings=tuple(reply["warnings"])), reply["peak_mib"]
 
 
-def _run_child(data: bytes, source_name: str, limits: ReadLimits) -> Exit:
-    order = json.dumps({"source_name": source_name, "limits": asdict(limits)}).encode()
+def _block(
+    kind: BlockKind, start: int, end: int, page: int | None, section: str, header: Sequence[int]
+) -> Block:
+    """JSON has no tuples: the header's span comes back as a list."""
+    return Block(kind, start, end, page, section, (header[0], header[1]) if header else None)
+
+
+def _run_child(data: bytes, source_name: str, limits: ReadLimits, options: ReadOptions) -> Exit:
+    asked = {"source_name": source_name, "limits": asdict(limits), "options": asdict(options)}
+    order = json.dumps(asked).encode()
     with tempfile.TemporaryFile() as handed:
         handed.write(order + b"\n" + data)
         handed.seek(0)
@@ -212,8 +216,9 @@ def main() -> None:
     """One order and one file from standard input, one JSON answer to standard output."""
     order = json.loads(sys.stdin.buffer.readline())
     limits = ReadLimits(**order["limits"])
+    options = ReadOptions(**order["options"])
     _limit_self(limits)
-    reply = _reply(sys.stdin.buffer.read(), order["source_name"], limits)
+    reply = _reply(sys.stdin.buffer.read(), order["source_name"], limits, options)
     json.dump(reply | {"peak_mib": _peak_mib()}, sys.stdout)
 
 
@@ -229,9 +234,9 @@ def _limit_self(limits: ReadLimits) -> None:
         resource.setrlimit(what, (most, most))
 
 
-def _reply(data: bytes, source_name: str, limits: ReadLimits) -> dict[str, Any]:
+def _reply(data: bytes, source_name: str, limits: ReadLimits, options: ReadOptions) -> dict[str, Any]:
     try:
-        document = parse(data, source_name, limits)
+        document = parse(data, source_name, limits, options)
     except Unreadable as error:
         return _error_reply(error)
     except MemoryError:
@@ -240,9 +245,8 @@ def _reply(data: bytes, source_name: str, limits: ReadLimits) -> dict[str, Any]:
         Exception
     ) as error:  # the edge of the parsers: whatever a broken file makes them raise is the file's fault
         return _error_reply(_corrupt(source_name, error))
-    fields = {name: getattr(document, name) for name in ("text", "title", "language", "media_type", "pages")}
     return {
-        "document": fields,
+        "document": {name: getattr(document, name) for name in FIELDS},
         "blocks": [astuple(block) for block in document.blocks],
         "warnings": document.warnings,
     }
@@ -261,37 +265,14 @@ def _corrupt(source_name: str, error: Exception) -> Unreadable:
     )
 
 
-def parse(data: bytes, source_name: str, limits: ReadLimits = DEFAULT_LIMITS) -> Document:
-    """The document, parsed in this very process: for the child, and for trusted files.
-
-    :raises Unreadable: and whatever the format's library raises on a broken file
-    """
-    media_type = media_type_of(data, source_name)
-    document = _read_as(media_type, data, source_name, limits)
-    if len(document.text) > limits.characters:
-        raise Unreadable(
-            "too_large",
-            f"{display_name(source_name)} has {len(document.text)} characters, over {limits.characters}.",
-            next_step="Upload it in parts, or raise the limit.",
-        )
-    promised = type_by_name(source_name)
-    if promised in (media_type, None) or promised == "text/plain":
-        return document
-    return replace(
-        document, warnings=(*document.warnings, f"The name says {promised}, the content is {media_type}.")
-    )
-
-
-def _read_as(media_type: MediaType, data: bytes, source_name: str, limits: ReadLimits) -> Document:
-    if media_type == "application/pdf":
-        return read_pdf(data, source_name, max_pages=limits.pages)
-    return READERS[media_type](data, source_name)
-
-
 def _peak_mib() -> float:
-    """Largest resident size of this program; `getrusage` would count the parent's, inherited through exec."""
+    """Largest resident size of this program, or of one that it ran.
+
+    Of its own, `getrusage` would count the parent's too, inherited through exec.
+    """
     status = Path("/proc/self/status").read_text(encoding="ascii")
-    return int(status.split("VmHWM:")[1].split()[0]) / 1024
+    own = int(status.split("VmHWM:")[1].split()[0])
+    return max(own, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss) / 1024
 
 
 if __name__ == "__main__":

@@ -103,7 +103,7 @@ def _wide(data: bytes, source_name: str) -> Decoded | None:
         raise Unreadable(
             "unsupported_type",
             f"{display_name(source_name)} is not a text: {data.count(0)} of its {len(data)} bytes are NUL.",
-            next_step="Upload text, Markdown, HTML, PDF or DOCX.",
+            next_step="Save it as UTF-8 text, or upload it in its own format.",
         )
     return _guessed(decoded)
 

@@ -8,11 +8,13 @@ filter for "main content" loses tables and notes. Style sheets are not evaluated
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from html.parser import HTMLParser
 
 from ingest.corpus.types import BlockKind, Document
 from ingest.read.canonical import Part, document_of, lay_out, lists_joined
 from ingest.read.encoding import decode
+from ingest.read.grid import row_text
 
 CHARSET_WITHIN = 4096  # bytes; browsers look at 1,024, which some long heads exceed
 CHARSET = re.compile(rb"""(?:charset|encoding)\s*=\s*["']?([A-Za-z0-9_.:-]{1,40})""", re.IGNORECASE)
@@ -22,10 +24,16 @@ WIDER_CHARSETS = {  # what browsers take these for: the label names a subset of 
     "big5": "big5hkscs",
     "iso-8859-1": "cp1252",
     "us-ascii": "cp1252",
+    "shift_jis": "cp932",
+    "shift-jis": "cp932",
+    "x-sjis": "cp932",
+    "euc-kr": "cp949",
+    "ks_c_5601-1987": "cp949",
 }
 UNSEEN = frozenset(
     {"script", "style", "template", "noscript", "svg", "math", "nav", "select", "button", "object", "iframe"}
 )
+CODE = ("script", "style", "template", "svg", "math")  # holds no words that anybody was to read
 VOID = frozenset(
     {"area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "track", "wbr"}
 )
@@ -90,24 +98,45 @@ HIDING_STYLE = re.compile(
     re.IGNORECASE,
 )
 SPACE = re.compile(r"[ \t\n\r\f]+")
-CELL_BORDER = " | "
+
+
+@dataclass(frozen=True, slots=True)
+class HtmlRead:
+    """What one page gives, before it is laid out."""
+
+    parts: tuple[Part, ...]
+    titles: tuple[str, ...]
+    left_out: int  # visible characters of hidden elements
+    warnings: tuple[str, ...]
 
 
 def read_html(data: bytes, source_name: str) -> Document:
     """:raises Unreadable: "empty", "garbled", or "unsupported_type" where the bytes are no text"""
-    decoded = decode(data, source_name, _declared_charset(data))
-    page = _Page()
-    page.feed(decoded.text)
-    page.close()
-    text, blocks, removed = lay_out(lists_joined(page.parts))
+    read = html_parts(data, source_name)
+    text, blocks, removed = lay_out(read.parts)
     return document_of(
         text,
         blocks,
-        titles=["".join(page.title), *(part.text for part in page.parts if part.kind == "heading")],
+        titles=read.titles,
         source_name=source_name,
         media_type="text/html",
-        warnings=(*decoded.warnings, *removed.warnings),
+        left_out=read.left_out + removed.visible,
+        warnings=(*read.warnings, *removed.warnings),
     )
+
+
+def html_parts(data: bytes, source_name: str, charset: str | None = None) -> HtmlRead:
+    """Parts of one page; `charset` is what came with it, as mails name it.
+
+    :raises Unreadable: as `read_html`
+    """
+    declared = charset and WIDER_CHARSETS.get(charset.lower(), charset)
+    decoded = decode(data, source_name, declared or _declared_charset(data))
+    page = _Page()
+    page.feed(decoded.text)
+    page.close()
+    titles = ("".join(page.title), *(part.text for part in page.parts if part.kind == "heading"))
+    return HtmlRead(tuple(lists_joined(page.parts)), titles, page.left_out, decoded.warnings)
 
 
 def _declared_charset(data: bytes) -> str | None:
@@ -125,6 +154,7 @@ class _Page(HTMLParser):
         super().__init__(convert_charrefs=True)
         self.parts: list[Part] = []
         self.title: list[str] = []
+        self.left_out = 0  # visible characters in what is hidden
         self._open: list[str] = []
         self._open_count: dict[str, int] = {}
         self._hidden_from: int | None = None  # length of `_open` when the outermost hidden element began
@@ -158,8 +188,9 @@ class _Page(HTMLParser):
 
     def handle_data(self, data: str) -> None:
         if self._hidden_from is not None:
-            return
-        if self._open_count.get("title"):
+            is_code = any(map(self._open_count.get, CODE))
+            self.left_out += 0 if is_code else len("".join(data.split()))
+        elif self._open_count.get("title"):
             self.title.append(data)
         elif not self._open_count.get("head"):
             self._words.append(data)
@@ -213,7 +244,7 @@ class _Page(HTMLParser):
 
     def _end_table(self) -> None:
         self._end_stray_text()
-        rows = [CELL_BORDER.join(row) for row in self._rows if any(row)]
+        rows = [row_text(row) for row in self._rows if any(row)]
         self._rows = []
         if rows:
             self.parts.append(Part("table", "\n".join(rows)))

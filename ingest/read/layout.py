@@ -340,7 +340,7 @@ def _part(block: Sequence[Line], body: float, sizes: Sequence[int]) -> Part:
     if first.is_row:
         rows = "\n".join(CELL_BORDER.join(line.cells) for line in block)
         return Part("table", rows.replace(HYPHEN_AT_BREAK, "-"), page=first.page)
-    text = _joined([line.text for line in block])
+    text = joined_lines([line.text for line in block])
     level = _heading_level(first, text, body, sizes)
     return Part("heading" if level else "paragraph", text, page=first.page, level=level)
 
@@ -356,7 +356,7 @@ def _heading_level(first: Line, text: str, body: float, sizes: Sequence[int]) ->
     return 0
 
 
-def _joined(lines: Sequence[str]) -> str:
+def joined_lines(lines: Sequence[str]) -> str:
     """Lines of one paragraph as one: words parted by a hyphen are joined, Chinese goes on without a space."""
     text = ""
     for line in lines:

@@ -11,7 +11,7 @@ from itertools import accumulate
 from typing import TYPE_CHECKING
 
 from ingest.corpus.types import Block, BlockKind, Document
-from ingest.read.canonical import clean, document_of, section_paths
+from ingest.read.canonical import clean, count_signs, document_of, section_paths
 from ingest.read.encoding import decode
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ def read_markdown(data: bytes, source_name: str) -> Document:
     """:raises Unreadable: "empty", "garbled", or "unsupported_type" where the bytes are no text"""
     decoded = decode(data, source_name)
     text, removed = clean(decoded.text)
-    text = _without_comments(text)
+    whole, text = text, _without_comments(text)
     front = FRONT_MATTER.match(text)
     blocks = tuple(_blocks(text, front.end() if front else 0))
     return document_of(
@@ -42,6 +42,7 @@ def read_markdown(data: bytes, source_name: str) -> Document:
         titles=[*_front_titles(front), *_headings(blocks)],
         source_name=source_name,
         media_type="text/markdown",
+        left_out=removed.visible + count_signs(whole)[0] - count_signs(text)[0],
         warnings=(*decoded.warnings, *removed.warnings),
     )
 

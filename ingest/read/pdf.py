@@ -1,75 +1,55 @@
 """PDF to a document: visible text with its pages, laid out by where the glyphs stand.
 
-The only module that knows PDFium, which is not thread-safe and must run in the child. Nothing is rendered, so
-images cost nothing. Text that a reader cannot see (white, tiny, off the page, invisible) is dropped with a
-warning, unless it is all that a page has: then it is what OCR laid under a scan.
+PDFium is not thread-safe and must run in the child. Nothing is rendered but pages without text where OCR is
+enabled, so images cost nothing.
 """
 
 from __future__ import annotations
 
-import ctypes
-import math
 import re
 import zlib
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from ingest.corpus.errors import Unreadable
 from ingest.corpus.types import Block, Document
-from ingest.read.canonical import display_name, document_of, lay_out, require_sense
-from ingest.read.layout import HYPHEN_AT_BREAK, Glyph, Line, lines_of, parts_of
+from ingest.read.canonical import Part, count_signs, display_name, document_of, lay_out, require_sense
+from ingest.read.grid import CELL_BORDER
+from ingest.read.layout import parts_of
+from ingest.read.ocr import ENABLE, Ocr, ocr_warning, recognise
+from ingest.read.pdf_page import Page, read_page, rendered
 
-INVISIBLE_MODES = (3, 7)  # PDF 32000-1, table 106: neither filled nor stroked
-SMALLEST_HEIGHT = 1.0  # points; nobody reads less
-WHITE = 250  # of 255, in each colour
-OCR_SHARE = 4  # invisible signs to a visible one; so many mean a text layer under a scan
 UNREADABLE_PAGES = 1 / 3  # of all pages; more that do not open mean a broken file
-PDFIUM_HYPHEN = 2  # what it writes for a hyphen that parts a word at the end of a line
 ERROR_PASSWORD = 4  # FPDF_ERR_PASSWORD
+MAY_COPY = 1 << 4  # PDF 32000-1, table 22: bit 5
 STREAM = re.compile(rb"stream\r?\n")
 STREAM_SAMPLE = 64 * 2**20  # bytes unpacked while looking for damage, all streams together
 LONGEST_TITLE = 120  # characters
 TITLE_WITHIN = 5000  # characters from the beginning
 LETTERS = re.compile(r"[^\W\d_]{2}")
-HAN = re.compile("[\u3400-\u9fff\U00020000-\U000323af]")
-
-Box = tuple[float, float, float, float]  # left, bottom, right, top in points
 
 
 @dataclass(frozen=True, slots=True)
-class Sign:
-    """A glyph as PDFium gives it, with what tells whether it can be seen."""
+class Scans:
+    """What OCR read on pages without text."""
 
-    glyph: Glyph  # turned upright
-    box: Box  # as it lies on the page
-    quarter: int  # of a turn that its line is turned by
-    is_invisible: bool  # drawn in an invisible mode, as OCR layers are
-    is_hidden: bool  # tiny, transparent, or off the page
-    is_white: bool
+    parts: tuple[Part, ...] = ()
+    warnings: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Page:
-    lines: tuple[Line, ...]
-    hidden: int = 0  # signs that were dropped
-    from_ocr: bool = False
-    failed: bool = False
-
-
-def read_pdf(data: bytes, source_name: str, max_pages: int = 2000) -> Document:
-    """The document's visible text, with the page of each block.
+def read_pdf(
+    data: bytes,
+    source_name: str,
+    max_pages: int = 2000,
+    passwords: Sequence[str] = (),
+    ocr: Ocr | None = None,
+) -> Document:
+    """The document's visible text, with the page of each block; `passwords` are tried where it needs one.
 
     :raises Unreadable: too_many_pages, encrypted_document, corrupt_document, no_text_layer or garbled
     """
-    # Loaded here so that a child that reads another format starts without it.
-    import pypdfium2
-
-    try:
-        pdf = pypdfium2.PdfDocument(data)
-    except pypdfium2.PdfiumError as error:
-        raise _not_opened(source_name, getattr(error, "err_code", None)) from error
+    pdf = _opened(data, source_name, passwords)
     count = len(pdf)
     if count > max_pages:
         raise Unreadable(
@@ -77,12 +57,15 @@ def read_pdf(data: bytes, source_name: str, max_pages: int = 2000) -> Document:
             f"{display_name(source_name)} has {count} pages, more than the {max_pages} allowed.",
             next_step="Upload it in parts, or raise the limit.",
         )
-    pages = [_read_page(pdf, number) for number in range(count)]
+    pages = [read_page(pdf, number) for number in range(count)]
     if sum(page.failed for page in pages) > UNREADABLE_PAGES * count or not pages:
         raise _corrupt(source_name, f"{sum(page.failed for page in pages)} of its {count} pages do not open")
-    text, blocks, removed = lay_out(parts_of([page.lines for page in pages]))
+    parts = list(parts_of([page.lines for page in pages]))
+    scans = _scans(pdf, pages, source_name, ocr) if ocr else Scans()
+    in_order = sorted((*parts, *scans.parts), key=lambda part: part.page or 0)
+    text, blocks, removed = lay_out(in_order)
     if not blocks:
-        raise _no_text(source_name, count)
+        raise _no_text(source_name, count, ocr)
     require_sense(text, source_name)
     return document_of(
         text,
@@ -91,8 +74,48 @@ def read_pdf(data: bytes, source_name: str, max_pages: int = 2000) -> Document:
         source_name=source_name,
         media_type="application/pdf",
         pages=count,
-        warnings=(*_warnings(pages), *_damage(data), *removed.warnings),
+        left_out=removed.visible + _left_out(pages, parts),
+        warnings=(
+            *_warnings(pages, {part.page for part in scans.parts}),
+            *scans.warnings,
+            *_permission(pdf),
+            *_damage(data),
+            *removed.warnings,
+        ),
     )
+
+
+def _opened(data: bytes, source_name: str, passwords: Sequence[str]) -> Any:
+    # Loaded here so that a child that reads another format starts without it.
+    import pypdfium2
+
+    code = None
+    for password in (None, *passwords):
+        try:
+            return pypdfium2.PdfDocument(data, password=password)
+        except pypdfium2.PdfiumError as error:
+            code = getattr(error, "err_code", None)
+            if code != ERROR_PASSWORD:
+                break
+    raise _not_opened(source_name, code, bool(passwords))
+
+
+def _scans(pdf: Any, pages: Sequence[Page], source_name: str, ocr: Ocr) -> Scans:
+    blank = [number for number, page in enumerate(pages, 1) if not page.lines and not page.failed]
+    read = {number: recognise(rendered(pdf, number - 1), source_name, ocr) for number in blank}
+    found = {number: page for number, page in read.items() if page.paragraphs}
+    if not found:
+        return Scans()
+    parts = (Part("paragraph", text, number) for number, page in found.items() for text in page.paragraphs)
+    sure = sum(page.confidence for page in found.values()) / len(found)
+    return Scans(tuple(parts), (ocr_warning(f"Pages {', '.join(map(str, found))} were", sure),))
+
+
+def _left_out(pages: Sequence[Page], parts: Sequence[Part]) -> int:
+    """Hidden signs, and running heads but for their first page; what parts cells is not the file's own."""
+    read = sum(count_signs(cell)[0] for page in pages for line in page.lines for cell in line.cells)
+    kept = sum(count_signs(part.text.replace(CELL_BORDER, ""))[0] for part in parts)
+    return sum(page.hidden for page in pages) + max(0, read - kept)
 
 
 def _titles(named: str, text: str, blocks: Sequence[Block]) -> Iterator[str]:
@@ -110,13 +133,13 @@ def _titles(named: str, text: str, blocks: Sequence[Block]) -> Iterator[str]:
     yield from (*headings, named)
 
 
-def _not_opened(source_name: str, code: int | None) -> Unreadable:
+def _not_opened(source_name: str, code: int | None, tried: bool) -> Unreadable:
     if code == ERROR_PASSWORD:
         return Unreadable(
             "encrypted_document",
             f"{display_name(source_name)} is protected by a password.",
-            why="Its text cannot be read without it.",
-            next_step="Save a copy without the password and upload that.",
+            why="None of CITEWARD_PDF_PASSWORDS opens it." if tried else "It cannot be read without it.",
+            next_step="Upload a copy without the password, or add the password to CITEWARD_PDF_PASSWORDS.",
         )
     return _corrupt(source_name, "it is damaged or cut short")
 
@@ -129,19 +152,29 @@ def _corrupt(source_name: str, why: str) -> Unreadable:
     )
 
 
-def _no_text(source_name: str, pages: int) -> Unreadable:
+def _no_text(source_name: str, pages: int, ocr: Ocr | None) -> Unreadable:
     return Unreadable(
         "no_text_layer",
         f"{display_name(source_name)} has {pages} pages and no text on any of them.",
-        why="It was scanned, or its text is drawn as pictures.",
-        next_step="Run OCR on it, so that it gets a text layer, and upload it again.",
+        why="OCR found no word on them." if ocr else "It was scanned, or its text is drawn as pictures.",
+        next_step="Upload a sharper scan." if ocr else ENABLE,
     )
 
 
-def _warnings(pages: Sequence[Page]) -> Iterator[str]:
+def _permission(pdf: Any) -> Iterator[str]:
+    import pypdfium2.raw as pdfium
+
+    if not pdfium.FPDF_GetDocPermissions(pdf.raw) & MAY_COPY:
+        yield "Whoever made the file forbids copying from it; it was read, and quotes from it can be shown."
+
+
+def _warnings(pages: Sequence[Page], recognised: set[int | None]) -> Iterator[str]:
     kinds = {
         "do not open and are missing": [page.failed for page in pages],
-        "have no text": [not page.lines and not page.failed for page in pages],
+        "have no text": [
+            not page.lines and not page.failed and number not in recognised
+            for number, page in enumerate(pages, 1)
+        ],
         "hold hidden text, which was dropped": [page.hidden > 0 for page in pages],
         "are read from an invisible text layer, as OCR makes": [page.from_ocr for page in pages],
     }
@@ -177,158 +210,3 @@ def _unpack(data: bytes, start: int, room: int) -> tuple[int, bool]:
         return len(unpacker.decompress(data[start:end], room)), False
     except zlib.error:
         return 0, True
-
-
-# --- a page ------------------------------------------------------------------------------------
-
-
-def _read_page(pdf: Any, number: int) -> Page:
-    import pypdfium2
-
-    try:
-        page = pdf[number]
-        text_page = page.get_textpage()
-    except pypdfium2.PdfiumError:
-        return Page((), failed=True)
-    signs = list(_signs(text_page.raw, page.get_cropbox()))
-    visible, from_ocr = _visible(signs, page)
-    text_page.close()
-    page.close()
-    return Page(tuple(_lines(visible)), len(signs) - len(visible), from_ocr)
-
-
-def _lines(signs: Iterable[Sign]) -> Iterator[Line]:
-    """Lines of the direction that most signs have, first; notes set at another angle stay apart from them."""
-    by_quarter: dict[int, list[Glyph]] = defaultdict(list)
-    for sign in signs:
-        by_quarter[sign.quarter].append(sign.glyph)
-    for glyphs in sorted(by_quarter.values(), key=len, reverse=True):
-        yield from lines_of(_closed_up(glyphs))
-
-
-def _closed_up(glyphs: Sequence[Glyph]) -> list[Glyph]:
-    """Without the spaces of letter-spaced Chinese, where most neighbours have one between them."""
-    neighbours = [
-        place
-        for place in range(1, len(glyphs))
-        if HAN.match(glyphs[place].sign) and HAN.match(glyphs[place - 1].sign)
-    ]
-    spaced = {place for place in neighbours if glyphs[place].after_space}
-    if len(spaced) <= len(neighbours) / 2:
-        return list(glyphs)
-    return [
-        replace(glyph, after_space=False) if place in spaced else glyph for place, glyph in enumerate(glyphs)
-    ]
-
-
-def _visible(signs: Sequence[Sign], page: Any) -> tuple[list[Sign], bool]:
-    shown = [sign for sign in signs if not sign.is_hidden]
-    plain = [sign for sign in shown if not sign.is_invisible]
-    from_ocr = len(shown) - len(plain) > OCR_SHARE * len(plain)
-    candidates = shown if from_ocr else plain
-    if not any(sign.is_white for sign in candidates):
-        return candidates, from_ocr
-    backdrops = list(_backdrops(page))
-    return [sign for sign in candidates if not sign.is_white or _lies_on(sign, backdrops)], from_ocr
-
-
-def _lies_on(sign: Sign, backdrops: Iterable[Box]) -> bool:
-    x, y = (sign.box[0] + sign.box[2]) / 2, (sign.box[1] + sign.box[3]) / 2
-    return any(left < x < right and bottom < y < top for left, bottom, right, top in backdrops)
-
-
-def _backdrops(page: Any) -> Iterator[Box]:
-    """Boxes of what white text can be seen on: pictures, shadings, and shapes filled with a colour."""
-    import pypdfium2.raw as pdfium
-
-    for item in page.get_objects(max_depth=1):
-        is_shape = item.type == pdfium.FPDF_PAGEOBJ_PATH
-        if item.type in (pdfium.FPDF_PAGEOBJ_IMAGE, pdfium.FPDF_PAGEOBJ_SHADING) or (
-            is_shape and _is_filled(item.raw)
-        ):
-            yield item.get_bounds()
-
-
-def _is_filled(shape: Any) -> bool:
-    import pypdfium2.raw as pdfium
-
-    mode, stroke = ctypes.c_int(), ctypes.c_int()
-    pdfium.FPDFPath_GetDrawMode(shape, mode, stroke)
-    return mode.value != pdfium.FPDF_FILLMODE_NONE and not _is_white(_fill(pdfium, shape))
-
-
-def _fill(pdfium: Any, item: Any) -> tuple[int, int, int, int]:
-    """Red, green, blue, opacity, each 0 to 255."""
-    colour = [ctypes.c_uint(0) for _ in range(3)] + [ctypes.c_uint(255)]
-    pdfium.FPDFPageObj_GetFillColor(item, *colour)
-    red, green, blue, opacity = (part.value for part in colour)
-    return red, green, blue, opacity
-
-
-def _is_white(colour: tuple[int, int, int, int]) -> bool:
-    return min(colour[:3]) >= WHITE
-
-
-@dataclass(frozen=True, slots=True)
-class Ink:
-    """How a stretch of text is drawn."""
-
-    is_invisible: bool
-    is_white: bool
-    is_transparent: bool
-
-
-def _signs(text_page: Any, page_box: Box) -> Iterator[Sign]:
-    """Every sign that is not white space, in the order of the file."""
-    import pypdfium2.raw as pdfium
-
-    box, inks = pdfium.FS_RECTF(), dict[int, Ink]()
-    after_space, lead = False, 0
-    for place in range(pdfium.FPDFText_CountChars(text_page)):
-        code = pdfium.FPDFText_GetUnicode(text_page, place)
-        if 0xD800 <= code < 0xDC00:
-            lead = code  # the first half of a sign beyond 16 bits; the second follows
-            continue
-        if lead and 0xDC00 <= code < 0xE000:
-            code = 0x10000 + ((lead - 0xD800) << 10) + (code - 0xDC00)
-        lead = 0
-        sign = HYPHEN_AT_BREAK if code == PDFIUM_HYPHEN else chr(code)
-        if code == 0 or sign.isspace():
-            after_space |= code != 0
-            continue
-        pdfium.FPDFText_GetLooseCharBox(text_page, place, box)
-        placed = (box.left, box.bottom, box.right, box.top)
-        quarter = round(pdfium.FPDFText_GetCharAngle(text_page, place) / (math.pi / 2)) % 4
-        glyph = Glyph(sign, *_upright(placed, quarter), after_space)
-        ink = _ink(pdfium, pdfium.FPDFText_GetTextObject(text_page, place), inks)
-        is_hidden = ink.is_transparent or glyph.height < SMALLEST_HEIGHT or not _overlap(placed, page_box)
-        yield Sign(glyph, placed, quarter, ink.is_invisible, is_hidden, ink.is_white)
-        after_space = False
-
-
-def _upright(box: Box, quarter: int) -> Box:
-    """(left, right, bottom, top) after turning back by quarters of a turn; PDFium counts them clockwise."""
-    left, bottom, right, top = box
-    if quarter == 1:
-        return -top, -bottom, left, right
-    if quarter == 2:
-        return -right, -left, -top, -bottom
-    if quarter == 3:
-        return bottom, top, -right, -left
-    return left, right, bottom, top
-
-
-def _overlap(box: Box, page_box: Box) -> bool:
-    return box[0] < page_box[2] and box[2] > page_box[0] and box[1] < page_box[3] and box[3] > page_box[1]
-
-
-def _ink(pdfium: Any, text_object: Any, known: dict[int, Ink]) -> Ink:
-    """Asked once for each text object, since signs of one object share it."""
-    if not text_object:
-        return Ink(is_invisible=False, is_white=False, is_transparent=False)
-    address = ctypes.addressof(text_object.contents)
-    if address not in known:
-        colour = _fill(pdfium, text_object)
-        mode = pdfium.FPDFTextObj_GetTextRenderMode(text_object)
-        known[address] = Ink(mode in INVISIBLE_MODES, _is_white(colour), colour[3] == 0)
-    return known[address]

@@ -24,6 +24,7 @@ def read_text(data: bytes, source_name: str) -> Document:
         titles=_first_line(text, blocks),
         source_name=source_name,
         media_type="text/plain",
+        left_out=removed.visible,
         warnings=(*decoded.warnings, *removed.warnings),
     )
 

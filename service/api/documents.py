@@ -44,7 +44,7 @@ async def upload(
     asker: Asker,
     service: Serving,
     response: Response,
-    file: Annotated[UploadFile, File(description="Text, Markdown, HTML, PDF or DOCX.")],
+    file: Annotated[UploadFile, File(description="In a format that docs/ingestion.md lists.")],
     name: Annotated[str | None, Form(description="In the collection; the file's own if absent.")] = None,
     access: Annotated[str | None, Form(examples=['{"allow": ["group:hr"]}'])] = None,
     wait: Annotated[bool, Query(description="Answer when it is finished, at most 120 s later.")] = False,

@@ -12,7 +12,7 @@ import typer
 
 from ingest.corpus.seams import Embedder
 from ingest.corpus.settings import CorpusSettings
-from ingest.pipeline import limits_of, split_to_embed
+from ingest.pipeline import limits_of, options_of, split_to_embed
 from ingest.read.child import measure_read
 from service.cli.loaded import local_embedder
 from service.cli.local import installation
@@ -64,7 +64,7 @@ def read(
 
 
 def read_one(path: Path, settings: CorpusSettings, embedder: Callable[[], Embedder]) -> FileRead:
-    report = measure_read(path.read_bytes(), path.name, limits_of(settings))
+    report = measure_read(path.read_bytes(), path.name, limits_of(settings), options_of(settings))
     if report.document is None:
         failed = (report.code, report.reason, None, "", (), ())
         return FileRead(str(path), "failed", *failed, report.seconds, report.peak_mib)

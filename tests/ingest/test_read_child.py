@@ -11,7 +11,8 @@ import pytest
 
 from ingest.corpus.errors import Unreadable
 from ingest.read import child
-from ingest.read.child import PACKAGE_ROOT, ReadLimits, measure_read, read_file
+from ingest.read.child import PACKAGE_ROOT, measure_read, read_file
+from ingest.read.parse import ReadLimits, parse
 
 SOURCE = "# 合同\n\nThe café 👩\u200d👧 opens at 9.\n".encode()
 
@@ -23,7 +24,7 @@ def code_of(data: bytes, limits: ReadLimits, source_name: str = "a.md") -> str:
 
 
 def test_a_child_gives_the_same_document_as_this_process() -> None:
-    assert read_file(SOURCE, "a.md") == child.parse(SOURCE, "a.md")
+    assert read_file(SOURCE, "a.md") == parse(SOURCE, "a.md")
 
 
 def test_a_report_tells_what_reading_cost() -> None:
@@ -80,7 +81,8 @@ def test_no_message_holds_a_path_or_a_stack() -> None:
 
 def test_a_child_can_write_no_file_and_dump_no_memory() -> None:
     script = (
-        "import resource; from ingest.read import child; child._limit_self(child.ReadLimits());"
+        "import resource; from ingest.read import child; from ingest.read.parse import ReadLimits;"
+        "child._limit_self(ReadLimits());"
         "print(resource.getrlimit(resource.RLIMIT_FSIZE), resource.getrlimit(resource.RLIMIT_CORE))"
     )
     done = subprocess.run(

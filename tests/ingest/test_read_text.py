@@ -59,6 +59,7 @@ def test_good_lines_of_a_damaged_file_are_kept_with_a_warning() -> None:
     assert document.warnings == (
         "2 places are not valid utf-8 and were replaced.",
         "1 control characters were removed.",
+        "2 of 20 characters (10.0%) stand for no sign.",
     )
 
 
@@ -162,6 +163,9 @@ def test_the_language_is_told_by_script_and_frequent_words(text: str, language: 
         (b"words", "README", "text/plain"),
         (b"words", "A.MD", "text/markdown"),
         (b"\n<!DOCTYPE html><p>x", "a.txt", "text/html"),
+        (b"\x89PNG\r\n", "scan", "image/png"),
+        (b"PK\x03\x04rest", "files", "application/zip"),
+        (b"BMW stands for a maker of cars", "a.txt", "text/plain"),
     ],
 )
 def test_bytes_say_what_a_file_is_before_its_name(data: bytes, source_name: str, media_type: str) -> None:
@@ -173,9 +177,10 @@ def test_bytes_say_what_a_file_is_before_its_name(data: bytes, source_name: str,
     [
         (b"", "a.pdf", "empty"),
         (b"\x89PNG\r\n", "a.pdf", "unsupported_type"),
-        (b"PK\x03\x04rest", "a.zip", "unsupported_type"),
+        (b"PK\x03\x04rest", "a.xlsb", "unsupported_type"),
         (b"PK\x03\x04rest", "a.docx", "corrupt_document"),
-        (b"a,b\n1,2", "a.csv", "unsupported_type"),
+        (b"a,b\n1,2", "a.sqlite", "unsupported_type"),
+        (b"\x89PNG\r\n", "a.txt", "unsupported_type"),
         (b"words", "a.pdf", "corrupt_document"),
         (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "a.doc", "unsupported_type"),
     ],

@@ -50,7 +50,7 @@ def test_what_fails_later_says_why_and_leaves_no_chunk(world: World) -> None:
 DOOR: dict[str, tuple[str, bytes, dict[str, str], int, str]] = {
     "empty": ("a.txt", b"", {}, 422, "invalid_input"),
     "picture": ("a.txt", b"\x89PNG\r\n\x1a\n", {}, 415, "unsupported_type"),
-    "unread suffix": ("a.xlsx", b"words", {}, 415, "unsupported_type"),
+    "unread suffix": ("a.xls", b"words", {}, 415, "unsupported_type"),
     "word file that is none": ("a.docx", b"words", {}, 422, "corrupt_document"),
     "blank name": ("a.txt", b"words", {"name": "  "}, 422, "invalid_input"),
     "control character in the name": ("a.txt", b"words", {"name": "a\nb.txt"}, 422, "invalid_input"),

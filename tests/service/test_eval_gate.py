@@ -122,7 +122,7 @@ def checks(home: Path, baseline: Sheet) -> set[str]:
 def read_here() -> Iterator[None]:
     """A process of its own for each of the files of each run would take most of the time."""
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(pipeline, "read_file", lambda data, name, _limits: read_text(data, name))
+        patched.setattr(pipeline, "read_file", lambda data, name, *_: read_text(data, name))
         yield
 
 

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from ingest.corpus.types import AccessList, Document
-from ingest.read.child import READERS
 from ingest.read.detect import media_type_of
+from ingest.read.parse import READERS
 from ingest.read.pdf import read_pdf
 from service.evaluation.scoring import sanity
 from service.evaluation.scoring.sanity import SanityRow, sanity_rows, unmet
