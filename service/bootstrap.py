@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import fields
-from importlib.metadata import version
 from pathlib import Path
 
 from ingest.corpus.database import Database, open_database
@@ -30,6 +29,7 @@ from service.rerank import FusedOrder
 from service.seams import Generator
 from service.secret import key_secret
 from service.settings import ServiceSettings
+from service.version import code_version
 
 # Where things are, what they may take, who gets in: none of it is in the words of an answer.
 NOT_IN_ANSWERS = frozenset(
@@ -80,7 +80,7 @@ def put_together(settings: ServiceSettings, database: Database, embedder: Embedd
         generator=generator,
         judge=LexicalSemanticJudge(embedder),
         config_hash=config_hash(settings),
-        code_version=version("citeward"),
+        code_version=code_version(),
         prompting=prompting,
     )
 

@@ -9,10 +9,8 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import secrets
 import sys
 import time
-import urllib.error
 import urllib.request
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -20,13 +18,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ingest.corpus.types import AccessList
-from service.sample import Ask, Sample, SampleDocument, SampleQuestion, load_sample
+from ingest.corpus.errors import CitewardError
+from service.client import PATIENCE_SECONDS, Client, Problem, entries
+from service.sample import Ask, Sample, SampleQuestion, load_sample
 
 KEY_NAME = "demo"
 TELL_SECONDS = 5.0  # between two signs of life
 READY_SECONDS = 180.0  # loading the embedder takes a busy two-core machine half a minute
-PATIENCE_SECONDS = 150.0  # for an upload that is waited for, or an answer
 CONFLICT = 409
 LOG_LINES = 15
 
@@ -35,57 +33,7 @@ class DemoFailed(Exception):
     """Something that the demonstration cannot go on after; the text is for people."""
 
 
-class Problem(Exception):
-    """What the service answered instead of doing what was asked."""
-
-    def __init__(self, status: int, text: str) -> None:
-        super().__init__(f"{text} ({status})")
-        self.status = status
-
-
-# --- talking to the service --------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class Client:
-    url: str
-    key: str
-    patience: float = PATIENCE_SECONDS
-
-    def send(self, method: str, path: str, body: object = None) -> Any:
-        """:raises Problem: for any status from 400 on."""
-        data = None if body is None else json.dumps(body).encode()
-        return self._exchange(method, path, data, "application/json")
-
-    def upload(self, collection_id: str, document: SampleDocument) -> Any:
-        boundary = secrets.token_hex(16)
-        form = multipart(boundary, document)
-        path = f"/v1/collections/{collection_id}/documents?wait=true"
-        return self._exchange("POST", path, form, f"multipart/form-data; boundary={boundary}")
-
-    def _exchange(self, method: str, path: str, data: bytes | None, content_type: str) -> Any:
-        headers = {"Authorization": f"Bearer {self.key}", "Content-Type": content_type}
-        request = urllib.request.Request(self.url + path, data, headers, method=method)
-        try:
-            with urllib.request.urlopen(request, timeout=self.patience) as response:
-                return json.loads(response.read() or b"null")
-        except urllib.error.HTTPError as error:
-            raise Problem(error.code, f"{method} {path}: {error.read().decode()}") from error
-
-
-def multipart(boundary: str, document: SampleDocument) -> bytes:
-    """The form of one upload: the file, its name, and its own access list where it has one."""
-    fields = {"name": document.path}
-    if document.access is not None:
-        fields["access"] = json.dumps(entries(document.access))
-    parts = [f'name="{name}"\r\n\r\n{value}'.encode() for name, value in fields.items()]
-    parts.append(b'name="file"; filename="document"\r\n\r\n' + document.read_bytes())
-    lines = [f"--{boundary}\r\nContent-Disposition: form-data; ".encode() + part + b"\r\n" for part in parts]
-    return b"".join(lines) + f"--{boundary}--\r\n".encode()
-
-
-def entries(access: AccessList) -> dict[str, list[str]]:
-    return {"allow": sorted(access.allow), "deny": sorted(access.deny)}
+# --- waiting for the service -------------------------------------------------------------------
 
 
 def wait_until_ready(url: str, pid_file: Path | None) -> None:
@@ -144,7 +92,7 @@ def load(admin: Client, sample: Sample) -> None:
         for group_id in user.group_ids:
             admin.send("PUT", f"/v1/groups/{group_id}/members/{user.id}")
     for number, document in enumerate(sample.documents, start=1):
-        uploaded = admin.upload(sample.collection_id, document)
+        uploaded = admin.upload(sample.collection_id, document.path, document.read_bytes(), document.access)
         if uploaded["state"] != "ready":
             raise DemoFailed(f"{document.path} is {uploaded['state']}: {uploaded['failure_reason']}")
         tell(f"    {number}/{len(sample.documents)}  {document.path}")
@@ -328,7 +276,7 @@ def main() -> int:
                 drafts += len(asked.withheld)
         asker = demo_questions(sample)[0].asks[0].asker
         tell(how_to_go_on(asker, readers[asker], sample.collection_id, arguments.citeward))
-    except (DemoFailed, Problem) as failure:
+    except (DemoFailed, CitewardError) as failure:
         tell(f"\nThe demonstration failed. {failure}")
         return 1
     tell(f"\n{wrong} answers are not what they must be." if wrong else "\nEvery answer is what it must be.")

@@ -55,7 +55,7 @@ ADAPTERS = {
     "pydantic": [
         "service/api/*.py",
         "service/history.py",
-        "service/evaluation/asking/run.py",
+        "service/evaluation/asking/*.py",
         "service/evaluation/sets/released.py",
     ],
     "uvicorn": ["service/app.py"],

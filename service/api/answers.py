@@ -4,13 +4,20 @@ from __future__ import annotations
 
 from service.api.door import Asker, reader_routes
 from service.api.errors import problems
-from service.api.schemas import AnswerShown
+from service.api.schemas import AnswerShown, ServiceVersions
 from service.api.shown import stored_answer_shown
 from service.api.state import Serving
 from service.history import ListedAnswer, get_answer, list_answers
 
 MOST_LISTED = 100
 routes = reader_routes("answers")
+
+
+@routes.get("/v1/versions", summary="Show what answers are made by")
+def show_versions(asker: Asker, service: Serving) -> ServiceVersions:
+    """As each answer tells it, without what each question decides."""
+    del asker  # anybody with a key
+    return ServiceVersions(service.parts.generator.kind, service.parts.versions())
 
 
 @routes.get("/v1/answers", summary="List your newest questions")

@@ -132,6 +132,12 @@ class JobShown:
 
 
 @dataclass(frozen=True, slots=True)
+class ServiceVersions:
+    generator: str
+    versions: dict[str, str]
+
+
+@dataclass(frozen=True, slots=True)
 class AnswerShown:
     answer_id: str
     created_at: str

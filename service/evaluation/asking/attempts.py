@@ -93,5 +93,6 @@ class Run:
     generator: str
     attempts: tuple[Attempt, ...]
     texts: dict[str, str] = field(default_factory=dict)  # of each document, as it was read; "": it was not
-    chunks: dict[str, tuple[tuple[int, int], ...]] = field(default_factory=dict)  # (start, end) of each
+    # (start, end) of each, by document; {}: not known, as over HTTP
+    chunks: dict[str, tuple[tuple[int, int], ...]] = field(default_factory=dict)
     seconds: float = 0.0  # of asking, one question after the other

@@ -9,7 +9,6 @@ from ingest.corpus import collections, lookup, people
 from ingest.corpus.types import Principal
 from ingest.pipeline import Workbench, submit_document, work_off_next
 from service.bootstrap import open_workbench
-from service.evaluation.asking.attempts import Passage
 from service.evaluation.asking.scratch import ASKER, TENANT
 from service.evaluation.sets.cases import CaseSet
 from service.parts import Parts
@@ -20,18 +19,11 @@ COLLECTION = "evaluation"
 
 @dataclass(frozen=True, slots=True)
 class Installed:
-    """What the set has become: by the names of its documents, and by the ids of chunks."""
+    """What the set has become, by the names of its documents."""
 
     texts: Mapping[str, str]  # as read; "" of one that was not
-    passages: Mapping[int, Passage]
     names: Mapping[str, str]  # document id -> name in the set
-
-    def chunks(self) -> dict[str, tuple[tuple[int, int], ...]]:
-        """(start, end) of the chunks of each document, in order."""
-        found: dict[str, list[tuple[int, int]]] = {name: [] for name in self.texts}
-        for one in self.passages.values():
-            found[one.document].append((one.start, one.end))
-        return {name: tuple(sorted(spans)) for name, spans in found.items()}
+    chunks: Mapping[str, tuple[tuple[int, int], ...]]  # (start, end) of each, in order; {}: not known
 
 
 def install(case_set: CaseSet, parts: Parts, watch: Watch) -> Installed:
@@ -83,8 +75,7 @@ def _what_is_there(case_set: CaseSet, parts: Parts) -> Installed:
             if one.state == "ready":
                 texts[one.source_name] = lookup.version_text(session, ASKER, one.id, one.version).text
         ids = [one.chunk_id for one in lookup.indexed_chunks(session, TENANT, COLLECTION)]
-        passages = {
-            number: Passage(stored.source_name, stored.chunk.start, stored.chunk.end, stored.chunk.text)
-            for number, stored in lookup.look_up(session, ASKER, ids).items()
-        }
-    return Installed(texts, passages, {one.id: one.source_name for one in documents})
+        stored = lookup.look_up(session, ASKER, ids).values()
+    places = sorted((one.source_name, one.chunk.start, one.chunk.end) for one in stored)
+    chunks = {name: tuple((start, end) for of, start, end in places if of == name) for name in texts}
+    return Installed(texts, {one.id: one.source_name for one in documents}, chunks)

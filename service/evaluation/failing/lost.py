@@ -62,18 +62,18 @@ def _furthest(losses: Iterable[Failure | None]) -> Failure | None:
 
 def _loss(quote: Quote, seen: Seen) -> Failure | None:
     text = seen.run.texts.get(quote.document, "")
-    chunks = seen.run.chunks.get(quote.document, ())
+    chunks = seen.run.chunks.get(quote.document, ()) if seen.run.chunks else None
     if not text or not _stands(quote, text):
         reason = f"{named(quote)} is not in the {len(text):,} signs that were read of it."
         return Failure("not_parsed", reason, (quote,))
-    if not any(_stands(quote, text[start:end]) for start, end in chunks):
+    if chunks is not None and not any(_stands(quote, text[start:end]) for start, end in chunks):
         return Failure("not_in_a_chunk", f"{named(quote)} {_cut(quote, text, chunks)}.", (quote,))
     if quote.document not in seen.readable:
         reason = f"{named(quote)} is needed, and {seen.case.asker} may not read it."
         return Failure("not_permitted", reason, (quote,))
     holding = seen.holding([quote])
     if not holding:
-        return _not_found(quote, seen.attempt)
+        return _not_found(quote, seen.attempt, chunks is not None)
     return _furthest(_left_behind(one, quote, seen.attempt) for one in holding)
 
 
@@ -87,14 +87,17 @@ def _cut(quote: Quote, text: str, chunks: Sequence[tuple[int, int]]) -> str:
     return f"stands at {first}–{last} and whole in no chunk: {parts or 'none'} hold parts of it"
 
 
-def _not_found(quote: Quote, attempt: Attempt) -> Failure:
+def _not_found(quote: Quote, attempt: Attempt, whole: bool) -> Failure:
+    """:param whole: it is known that a chunk has all of it; else the splitter may have cut it as well."""
     if attempt.refusal == "question_unclear" and not attempt.candidates:
         return Failure("refused_wrongly", "Refused as question_unclear before anything was sought.", (quote,))
     beside = tuple(one for one in attempt.candidates if one.passage.document == quote.document)[:1]
     nearest = f"of its document there is {found_as(beside[0])}" if beside else "and none is of its document"
     reason = f"{named(quote)} was found neither by words nor by meaning"
-    count = len(attempt.candidates)
-    return Failure("not_found", f"{reason}: none of {count} candidates has it, {nearest}.", (quote, *beside))
+    reason = f"{reason}: none of {len(attempt.candidates)} candidates has it, {nearest}."
+    if not whole:
+        reason = f"{reason} Whether it is whole in a chunk is not known of this run."
+    return Failure("not_found", reason, (quote, *beside))
 
 
 def _left_behind(one: CandidateSeen, quote: Quote, attempt: Attempt) -> Failure | None:

@@ -69,8 +69,9 @@ def _faults_of(model: str, prices: object) -> Iterator[str]:
 
 
 def _is_price(value: object) -> bool:
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    return is_number and isfinite(value) and value >= 0
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return False
+    return isfinite(value) and value >= 0
 
 
 def _unusable(path: Path, why: str) -> InvalidInput:

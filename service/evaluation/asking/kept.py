@@ -1,0 +1,55 @@
+"""Attempts kept on disk as they are made: a run that was stopped goes on, and the same asks nothing anew."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+from pydantic import TypeAdapter
+
+from service.evaluation.asking.attempts import Attempt
+from service.evaluation.sets.cases import Case, CaseSet
+from service.watch import Watch
+
+ATTEMPT = TypeAdapter(Attempt)
+
+
+def attempts_at(
+    folder: Path, case_set: CaseSet, deciding: Sequence[str], ask: Callable[[Case], Attempt], watch: Watch
+) -> tuple[Attempt, ...]:
+    """One for each case, in their order: read if the same was asked before, else asked and kept.
+
+    :param deciding: all that decides the answers, besides the set.
+    """
+    digest = hashlib.sha256("\n".join([case_set.sha256, *deciding]).encode()).hexdigest()[:16]
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"{case_set.name}-{case_set.version}-{digest}.jsonl"
+    kept = dict(_read(path))
+    for done, case in enumerate(case_set.cases, start=1):
+        if case.id not in kept:
+            kept[case.id] = ask(case)
+            _keep(path, kept[case.id])
+        watch(f"{case_set.label}: questions asked", done, len(case_set.cases))
+    return tuple(kept[case.id] for case in case_set.cases)
+
+
+def seconds_of(attempts: Sequence[Attempt]) -> float:
+    """Of asking, one question after the other, as the answers tell it."""
+    return round(sum(one.timings_ms.get("e2e", 0.0) for one in attempts) / 1000, 3)
+
+
+def _keep(path: Path, attempt: Attempt) -> None:
+    with path.open("a", encoding="utf-8") as file:
+        file.write(ATTEMPT.dump_json(attempt).decode() + "\n")
+
+
+def _read(path: Path) -> Iterator[tuple[str, Attempt]]:
+    if not path.is_file():
+        return
+    for line in path.read_text("utf-8").splitlines():
+        try:
+            attempt = ATTEMPT.validate_json(line)
+        except ValueError:  # a line that a crash cut off: asked again
+            continue
+        yield attempt.case_id, attempt
