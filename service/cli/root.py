@@ -39,6 +39,7 @@ MODULES = {
     "reindex": "ingest",
     "read": "read",
     "eval": "evaluate",
+    "capacity": "capacity",
     "settings": "about",
     "version": "about",
 }

@@ -1,0 +1,13 @@
+"""`citeward capacity`: the memory that a model and its readers take, a file a command."""
+
+from __future__ import annotations
+
+import typer
+
+from service.cli.capacity_geometry import geometry
+
+app = typer.Typer()
+capacity = typer.Typer(help="The memory that a model and its readers take.", no_args_is_help=True)
+app.add_typer(capacity, name="capacity")
+
+capacity.command()(geometry)
