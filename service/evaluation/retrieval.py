@@ -6,19 +6,14 @@ database, candidates from `retrieve`, and the two halves are read off the candid
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from ingest.corpus import collections, lookup, store
-from ingest.corpus.database import Session
 from ingest.corpus.seams import Embedder
-from ingest.corpus.types import Chunk, Document
-from ingest.pipeline import split_to_embed
-from ingest.read.text import read_text
 from service.evaluation.asking.cached import CachedEmbedder
-from service.evaluation.asking.scratch import ASKER, TENANT, scratch_installation
+from service.evaluation.asking.indexed import Indexed, counter, index_documents
+from service.evaluation.asking.scratch import ASKER, scratch_installation
 from service.evaluation.scoring.measures import Figures, measure
 from service.evaluation.sets.beir import RetrievalSet, SetDocument, SetQuestion, Slice
 from service.parts import Parts
@@ -43,14 +38,6 @@ class RetrievalRow:
     words: Figures
     meaning: Figures
     hybrid: Figures
-
-
-@dataclass(frozen=True, slots=True)
-class Indexed:
-    """Documents of a slice in a collection of their own."""
-
-    collection_id: str
-    document_of: Mapping[int, str]  # chunk id -> the set's id of its document
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +73,7 @@ def _rows(one: RetrievalSet, parts: Parts, cached: CachedEmbedder, watch: Watch)
     for part in one.slices:
         label = f"{one.name} {part.name}"
         if part.documents not in indexed:
-            indexed[part.documents] = _index(label, part.documents, parts, cached, watch)
+            indexed[part.documents] = index_documents(label, part.documents, parts, cached, watch)
         rankings = _ask(label, part, indexed[part.documents], parts, cached, watch)
         yield RetrievalRow(
             one.name,
@@ -100,55 +87,6 @@ def _rows(one: RetrievalSet, parts: Parts, cached: CachedEmbedder, watch: Watch)
         )
 
 
-# --- ingesting ---------------------------------------------------------------------------------
-
-
-def _index(
-    label: str, documents: Sequence[SetDocument], parts: Parts, cached: CachedEmbedder, watch: Watch
-) -> Indexed:
-    collection_id = hashlib.sha256(label.encode()).hexdigest()[:16]
-    read = {one.id: as_document(one) for one in documents}
-    chunk_tokens = parts.settings.corpus.chunk_tokens
-    cut = {name: split_to_embed(document, cached, chunk_tokens) for name, document in read.items()}
-    texts = [text for _, of_one in cut.values() for text in of_one]
-    cached.remember_passages(texts, _counter(watch, f"{label}: passages embedded", len(texts)))
-    with parts.database.writing() as session:
-        collections.create_collection(session, TENANT, collection_id, label)
-        kept = {_keep(session, collection_id, one, read[one], *cut[one], cached): one for one in read}
-    with parts.database.reading() as session:
-        chunks = lookup.indexed_chunks(session, TENANT, collection_id)
-        return Indexed(collection_id, {chunk.chunk_id: kept[chunk.document_id] for chunk in chunks})
-
-
-def as_document(one: SetDocument) -> Document:
-    """As reading a text file of the document gives it, under the title that the set says.
-
-    :raises Unreadable: if it holds no text.
-    """
-    return replace(read_text(one.text.encode(), one.id), title=one.title)
-
-
-def _keep(
-    session: Session,
-    collection_id: str,
-    name: str,
-    document: Document,
-    chunks: Sequence[Chunk],
-    texts: Sequence[str],
-    cached: CachedEmbedder,
-) -> str:
-    """The stored document's id."""
-    original = document.text.encode()
-    added = store.add_version(
-        session, TENANT, collection_id, name, original, hashlib.sha256(original).hexdigest()
-    )
-    vectors = cached.embed_passages(texts)
-    store.keep_version(
-        session, added.document_id, added.version, document, chunks, vectors, cached.fingerprint
-    )
-    return added.document_id
-
-
 # --- asking ------------------------------------------------------------------------------------
 
 
@@ -157,7 +95,7 @@ def _ask(
 ) -> Rankings:
     rankings = Rankings({}, {}, {})
     texts = [one.text for one in part.questions]
-    cached.remember_queries(texts, _counter(watch, f"{label}: questions embedded", len(texts)))
+    cached.remember_queries(texts, counter(watch, f"{label}: questions embedded", len(texts)))
     for done, one in enumerate(part.questions, start=1):
         fused, _ = retrieve(_question(one, indexed.collection_id), ASKER, parts)
         found = fused.candidates
@@ -180,14 +118,3 @@ def _by_rank(found: Iterable[Candidate], rank_of: Callable[[Candidate], int | No
 
 def _documents(candidates: Iterable[Candidate], indexed: Indexed) -> list[str]:
     return list(dict.fromkeys(indexed.document_of[one.chunk_id] for one in candidates))
-
-
-def _counter(watch: Watch, doing: str, of: int) -> Callable[[int], None]:
-    done = 0
-
-    def advance(count: int) -> None:
-        nonlocal done
-        done += count
-        watch(doing, done, of)
-
-    return advance

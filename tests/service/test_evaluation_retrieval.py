@@ -9,7 +9,8 @@ import pytest
 
 from ingest.corpus.settings import CorpusSettings
 from service.evaluation import retrieval as evaluation
-from service.evaluation.retrieval import RetrievalRow, as_document, evaluate_retrieval
+from service.evaluation.asking.indexed import as_document
+from service.evaluation.retrieval import RetrievalRow, evaluate_retrieval
 from service.evaluation.sets.beir import RetrievalSet, SetDocument, SetQuestion, Slice
 from service.settings import ServiceSettings
 from tests.fakes import HashEmbedder

@@ -66,7 +66,7 @@ def read_set(folder: Path) -> RetrievalSet:
     :raises InvalidInput: if a file is missing or a line cannot be used, naming both.
     """
     name = folder.resolve().name
-    documents = tuple(map(_document, _rows(_corpus_file(folder))))
+    documents = tuple(map(_document, read_rows(_corpus_file(folder))))
     questions = _questions(folder / "queries.jsonl")
     relevant = _qrels(_qrels_file(folder))
     policy = folder / "policy_queries.jsonl"
@@ -108,6 +108,15 @@ def _slice(
     return Slice(name, documents, kept, judged, len(asked) - len(kept))
 
 
+def read_true_documents(folder: Path) -> tuple[SetDocument, ...]:
+    """Without those that say of themselves that they are false on purpose.
+
+    :raises InvalidInput: as `read_set`.
+    """
+    rows = read_rows(_corpus_file(folder))
+    return tuple(_document(row) for row in rows if not row.get("counterfactual"))
+
+
 # --- files -------------------------------------------------------------------------------------
 
 
@@ -117,7 +126,7 @@ def _document(row: Mapping[str, Any]) -> SetDocument:
 
 
 def _questions(path: Path) -> tuple[SetQuestion, ...]:
-    return tuple(map(_question, _rows(path)))
+    return tuple(map(_question, read_rows(path)))
 
 
 def _question(row: Mapping[str, Any]) -> SetQuestion:
@@ -129,7 +138,8 @@ def _id(row: Mapping[str, Any], name: str) -> str:
     return str(row[name] if name in row else row["_id"])
 
 
-def _rows(path: Path) -> Iterator[Mapping[str, Any]]:
+def read_rows(path: Path) -> Iterator[Mapping[str, Any]]:
+    """:raises InvalidInput: for a line that is no JSON object with an id and a text."""
     for number, line in enumerate(_lines(path), start=1):
         if not line.strip():
             continue
