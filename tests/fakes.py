@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
@@ -12,6 +13,7 @@ import numpy as np
 from ingest.corpus.errors import OverBudget
 from ingest.corpus.seams import TokenVectors
 from ingest.corpus.types import EmbedderFingerprint, FloatMatrix, FloatVector
+from service.evaluation.releasing.perplexity import Likelihood
 from service.parts import Prompting
 from service.policy import load_policy
 from service.prompt import load_templates
@@ -68,6 +70,19 @@ class HashEmbedder:
             bucket = int.from_bytes(digest[:4], "little") % self.fingerprint.dimension
             vector[bucket] += 1.0 if digest[4] % 2 else -1.0
         return (vector / np.linalg.norm(vector)).astype(np.float32)
+
+
+@dataclass(frozen=True, slots=True)
+class LetterModel:
+    """A language model to which a text is as likely as its letters; the greater `worse`, the less likely."""
+
+    worse: float = 1.0
+
+    def likelihood(self, text: str, scored_from: int = 0) -> Likelihood:
+        scored = text[scored_from:]
+        if not scored:
+            raise ValueError(f"There is nothing after {scored_from} of {len(text)} code points.")
+        return Likelihood(self.worse * sum(1.0 + ord(sign) % 5 / 5 for sign in scored), len(scored))
 
 
 class WordChatTokenizer:

@@ -6,6 +6,7 @@ import typer
 
 from service.cli.eval_compare import compare
 from service.cli.eval_gate import gate
+from service.cli.eval_release import release
 from service.cli.eval_retrieval import retrieval
 from service.cli.eval_run import run
 
@@ -17,3 +18,4 @@ evaluate.command()(retrieval)
 evaluate.command()(run)
 evaluate.command()(compare)
 evaluate.command()(gate)
+evaluate.command()(release)

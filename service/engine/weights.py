@@ -20,9 +20,18 @@ def revision(folder: Path) -> str:
     if manifest.is_file():
         return hashlib.sha256(manifest.read_bytes()).hexdigest()[:DIGITS]
     digest = hashlib.sha256()
-    for path in sorted(path for pattern in DECIDE for path in folder.glob(pattern)):
+    for path in _files(folder):
         digest.update(f"{path.name}\0{path.stat().st_size}\0".encode() + _ends(path))
     return digest.hexdigest()[:DIGITS]
+
+
+def weight_bytes(folder: Path) -> int:
+    """Of the files that hold them: what they take in memory as they are stored."""
+    return sum(path.stat().st_size for path in _files(folder) if path.suffix != ".json")
+
+
+def _files(folder: Path) -> list[Path]:
+    return sorted(path for pattern in DECIDE for path in folder.glob(pattern))
 
 
 def _ends(path: Path) -> bytes:
