@@ -25,6 +25,7 @@ from service.checking.check import check_statement
 from service.fit import pack_evidence
 from service.follow_up import understood
 from service.look_up import look_up, still_readable
+from service.pack import first_of
 from service.parts import Parts
 from service.refuse import refuse
 from service.retrieve import retrieve
@@ -100,6 +101,7 @@ async def checked_statements(making: AnswerInProgress, parts: Parts) -> AsyncGen
         async for drafted in making.clock.each("generate", drafts):
             if isinstance(drafted, Generated):
                 making.generated = drafted
+                making.packed = first_of(making.packed, drafted.passages)
                 continue
             statement = await making.timed("check", check, drafted, making, parts)
             making.statements.append(statement)

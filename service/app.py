@@ -6,7 +6,7 @@ import json
 import logging
 import threading
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import ExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 
 import uvicorn
@@ -15,7 +15,17 @@ from fastapi import FastAPI
 
 from ingest.corpus.settings import variable
 from ingest.pipeline import BETWEEN_BATCHES, Workbench, WorkerStops, work_off_next
-from service.api import answers, collections, conversations, documents, health, jobs, people, questions
+from service.api import (
+    answers,
+    collections,
+    conversations,
+    documents,
+    health,
+    jobs,
+    people,
+    questions,
+    tokens,
+)
 from service.api.edge import Edge
 from service.api.errors import handle_errors
 from service.api.metrics import Metrics
@@ -41,6 +51,7 @@ ROUTERS = (
     documents.uploads,
     jobs.routes,
     people.routes,
+    tokens.routes,
     health.routes,
 )
 
@@ -105,7 +116,11 @@ def create_app(source: Parts | ServiceSettings) -> FastAPI:
                 await to_thread.run_sync(counting_faults, engine.engine_url, engine.llm, chat)
             )
         worker = IngestionWorker(open_workbench(parts))
-        with worker.running():
+        with ExitStack() as running:
+            running.enter_context(worker.running())
+            if parts.admission is not None:
+                running.enter_context(parts.admission.running())
+                metrics.follow(parts.admission)
             yield {"service": Service(parts, key_secret(parts.settings), metrics, worker.wake)}
         await to_thread.run_sync(parts.corpus.save_all)
 

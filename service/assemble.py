@@ -217,7 +217,7 @@ class AnswerInProgress:
         """The values as they were sent; none where nothing was, or quoting took over."""
         prompting = self.parts.prompting
         sent = prompting is not None and self.prompt is not None and self.generator == "vllm"
-        return prompting.policy.sampling() if prompting and sent else {}
+        return (self.made.policy or prompting.policy).sampling() if prompting and sent else {}
 
     def _denied(self) -> tuple[Candidate, ...]:
         given = {one.stored.id for one in self.ranked}

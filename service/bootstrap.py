@@ -4,17 +4,23 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import fields
+from functools import partial
 from pathlib import Path
 
 from ingest.corpus.database import Database, open_database
 from ingest.corpus.embedder import SentenceTransformerEmbedder, locate_model
+from ingest.corpus.errors import ModelFailed, Overloaded
 from ingest.corpus.seams import Embedder
 from ingest.corpus.snapshot import Corpus
 from ingest.pipeline import Workbench, require_fitting_chunks
 from service.adapters.chat_template import TemplateTokenizer, folder_of
 from service.adapters.vllm import VllmGenerator
+from service.admitted import AdmittedGenerator, Step
 from service.breaker import CircuitBreaker
+from service.capacity.admission import Admission, Limits
+from service.capacity.engine_room import EngineRoom
 from service.checking.judge import LexicalSemanticJudge
+from service.engine.cache import look_at_cache
 from service.engine.chat import Deadlines
 from service.engine.launch import find_model
 from service.engine.weights import revision
@@ -46,8 +52,19 @@ NOT_IN_ANSWERS = frozenset(
         "engine_connect_seconds",
         "engine_first_token_seconds",
         "engine_total_seconds",
+        "kv_headroom",
+        "queue_length",
+        "queue_seconds",
+        "batch_queue_seconds",
     }
 )
+
+STEPS: dict[str, tuple[Step, ...]] = {  # how a draft is made smaller, by the setting `on_no_room`
+    "no": (),
+    "fewer_evidence": ("fewer_evidence",),
+    "shorter_output": ("fewer_evidence", "shorter_output"),
+    "quoting": ("fewer_evidence", "shorter_output"),
+}
 
 
 def open_parts(settings: ServiceSettings, embedder: Embedder | None = None) -> Parts:
@@ -69,7 +86,10 @@ def put_together(settings: ServiceSettings, database: Database, embedder: Embedd
     require_fitting_chunks(settings.corpus.chunk_tokens, embedder)
     background = open_background(embedder)
     quoting = QuotingGenerator(embedder, background)
-    generator, prompting = open_language_model(settings, quoting) if settings.llm else (quoting, None)
+    admission = open_admission(settings, database) if settings.llm else None
+    generator, prompting = (
+        open_language_model(settings, quoting, admission) if settings.llm else (quoting, None)
+    )
     return Parts(
         settings=settings,
         database=database,
@@ -82,10 +102,13 @@ def put_together(settings: ServiceSettings, database: Database, embedder: Embedd
         config_hash=config_hash(settings),
         code_version=code_version(),
         prompting=prompting,
+        admission=admission,
     )
 
 
-def open_language_model(settings: ServiceSettings, quoting: Generator) -> tuple[Generator, Prompting]:
+def open_language_model(
+    settings: ServiceSettings, quoting: Generator, admission: Admission | None = None
+) -> tuple[Generator, Prompting]:
     """The one that the settings name, and what it is asked with.
 
     :raises Unavailable: if its files are not here. Other errors as of `find_model`.
@@ -98,21 +121,49 @@ def open_language_model(settings: ServiceSettings, quoting: Generator) -> tuple[
         policy=load_policy(settings.reserved_output),
         key_secret=key_secret(settings),
     )
-    return open_generator(settings, quoting, revision(folder_of(model))), prompting
+    weights = revision(folder_of(model))
+    return open_generator(settings, quoting, weights, admission, prompting), prompting
 
 
-def open_generator(settings: ServiceSettings, quoting: Generator, weights: str = "") -> Generator:
+def open_generator(
+    settings: ServiceSettings,
+    quoting: Generator,
+    weights: str = "",
+    admission: Admission | None = None,
+    prompting: Prompting | None = None,
+) -> Generator:
     """The language model's server, with quoting behind it unless the settings say otherwise.
 
     :param weights: their revision.
+    :param admission: lets drafts in; None: nobody does. Needs `prompting`.
     """
     deadlines = Deadlines(
         connect=settings.engine_connect_seconds,
         first_token=settings.engine_first_token_seconds,
         total=settings.engine_total_seconds,
     )
-    model = CircuitBreaker(VllmGenerator(settings.engine_url, settings.llm, deadlines, weights))
-    return FallbackGenerator(model, quoting) if settings.on_engine_failure == "quoting" else model
+    model: Generator = VllmGenerator(settings.engine_url, settings.llm, deadlines, weights)
+    if admission is not None and prompting is not None:
+        model = AdmittedGenerator(model, admission, prompting, STEPS[settings.on_no_room])
+    model = CircuitBreaker(model)
+    quoted = {
+        ModelFailed: settings.on_engine_failure == "quoting",
+        Overloaded: settings.on_no_room == "quoting",
+    }
+    failures = tuple(kind for kind, is_quoted in quoted.items() if is_quoted)
+    return FallbackGenerator(model, quoting, failures) if failures else model
+
+
+def open_admission(settings: ServiceSettings, database: Database) -> Admission:
+    """For all processes that use this database and this engine, each with one of its own."""
+    look = partial(look_at_cache, settings.engine_url, settings.context_window, settings.kv_headroom)
+    limits = Limits(
+        queue_length=settings.queue_length,
+        queue_seconds={"interactive": settings.queue_seconds, "batch": settings.batch_queue_seconds},
+        draft_seconds=settings.engine_connect_seconds + settings.engine_total_seconds,
+    )
+    room = EngineRoom(look, settings.context_window)
+    return Admission(database, settings.engine_url, room, limits)
 
 
 def open_embedder(settings: ServiceSettings) -> Embedder:

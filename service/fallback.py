@@ -9,7 +9,7 @@ from contextlib import aclosing
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from ingest.corpus.errors import ModelFailed
+from ingest.corpus.errors import ModelFailed, Overloaded
 from service.seams import Generator
 from service.types import DraftStatement, Generated, GenerationTask
 
@@ -22,6 +22,7 @@ class FallbackGenerator:
 
     first: Generator
     second: Generator
+    failures: tuple[type[ModelFailed | Overloaded], ...] = (ModelFailed,)  # in which the second answers
 
     @property
     def kind(self) -> Literal["vllm", "quoting"]:
@@ -32,7 +33,9 @@ class FallbackGenerator:
         return self.first.version
 
     async def draft(self, task: GenerationTask) -> AsyncGenerator[DraftStatement | Generated]:
-        """:raises ModelFailed: if the first fails after its first statement."""
+        """:raises ModelFailed: if the first fails after its first statement.
+        :raises CitewardError: whatever is none of `failures`.
+        """
         begun = False
         try:
             async with aclosing(self.first.draft(task)) as drafts:
@@ -40,7 +43,7 @@ class FallbackGenerator:
                     begun = True
                     yield drafted
                 return
-        except ModelFailed as error:
+        except self.failures as error:
             if begun:
                 raise
             failure = error.code

@@ -91,15 +91,21 @@ def evidence_room(budget: TokenBudget, settings: ServiceSettings) -> int:
 
 
 def require_fitting(question: Question, parts: Parts) -> None:
-    """:raises OverBudget: if the question leaves no room in the window; to be asked before any work."""
+    """To be asked before any work.
+
+    :raises OverBudget: if the question leaves no room in the window, or the engine can never hold it.
+    """
     if parts.prompting is None:
         return
     try:
-        budget_of(question, SAMPLE_BOUNDARY, parts.prompting, parts.settings)
+        budget = budget_of(question, SAMPLE_BOUNDARY, parts.prompting, parts.settings)
     except OverBudget as error:  # in the words of who asks: the window is not his to change
         raise OverBudget(
             error.what, why=error.why, next_step="Ask in fewer words.", field="question"
         ) from error
+    if parts.admission is not None:
+        prompt = budget.system + budget.current_input + budget.template_overhead
+        parts.admission.room.last.require_holding(prompt, budget.reserved_output)
 
 
 def _count_text(parts: Parts, stored: StoredChunk) -> int:

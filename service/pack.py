@@ -44,6 +44,13 @@ def pack(
     return Packed(tuple(evidence), decisions, budget_tokens - tokens_left)
 
 
+def first_of(packed: Packed, passages: int | None) -> Packed:
+    """The same with so many of its evidence at most; None: all."""
+    while passages is not None and len(packed.evidence) > max(passages, 0):
+        packed = without_last(packed)
+    return packed
+
+
 def without_last(packed: Packed) -> Packed:
     """The same without its last evidence, now `over_budget`: a whole may have more tokens than its parts."""
     *kept, last = packed.evidence

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from ingest.corpus.database import Database
 from ingest.corpus.seams import Embedder
 from ingest.corpus.snapshot import Corpus
+from service.capacity.admission import Admission
 from service.nearness import Background
 from service.prompt import PromptTemplate
 from service.seams import ChatTokenizer, Generator, Judge, Reranker
@@ -45,6 +46,7 @@ class Parts:
     config_hash: str  # of every setting that can change an answer
     code_version: str
     prompting: Prompting | None = None  # None: there is no language model
+    admission: Admission | None = None  # None: nothing has to be let in
 
     def versions(self) -> dict[str, str]:
         """What made an answer, apart from what each question decides: index generation, prompt and policy."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass
 from pathlib import Path
 
@@ -24,6 +24,10 @@ from service.capacity.budget import SAFETY_MARGIN_TOKENS
 # Read by tests and benchmarks, never by the service.
 ELSEWHERE = frozenset({"CITEWARD_EVAL_DATA"})
 HIGHEST_PORT = 65535
+WAYS = {
+    "on_engine_failure": ("quoting", "error"),
+    "on_no_room": ("no", "fewer_evidence", "shorter_output", "quoting"),  # each with those before it
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +52,11 @@ class ServiceSettings:
     engine_first_token_seconds: float = setting(60.0, "longest wait for the first token of an answer")
     engine_total_seconds: float = setting(300.0, "longest time that one answer may take to be generated")
     on_engine_failure: str = setting("quoting", "without the engine: quoting, or error")
+    kv_headroom: float = setting(0.05, "share of the engine's KV cache that is never reserved")
+    queue_length: int = setting(64, "most questions that wait for room in the engine's KV cache")
+    queue_seconds: float = setting(30.0, "longest wait for room in the engine's KV cache")
+    batch_queue_seconds: float = setting(300.0, "the same, of a question whose priority is batch")
+    on_no_room: str = setting("shorter_output", "without room: no, fewer_evidence, shorter_output or quoting")
 
     def __post_init__(self) -> None:
         for name in (
@@ -61,6 +70,9 @@ class ServiceSettings:
             "engine_connect_seconds",
             "engine_first_token_seconds",
             "engine_total_seconds",
+            "queue_length",
+            "queue_seconds",
+            "batch_queue_seconds",
         ):
             require_positive(self, name)
         require_within(self, "port", 1, HIGHEST_PORT)
@@ -68,7 +80,9 @@ class ServiceSettings:
         require_within(self, "max_evidence_tokens", 0, self.context_window)
         self._require_room()
         self._require_address()
-        self._require_known_way()
+        for name, ways in WAYS.items():
+            _require_one_of(self, name, ways)
+        self._require_share()
         if self.key_secret:  # empty: a file's, which is long
             require_long_secret(self.key_secret.encode())
 
@@ -83,14 +97,14 @@ class ServiceSettings:
                 field="engine_url",
             )
 
-    def _require_known_way(self) -> None:
-        """:raises InvalidInput: if it is neither of the two."""
-        if self.on_engine_failure not in ("quoting", "error"):
+    def _require_share(self) -> None:
+        """:raises InvalidInput: if the head-room is no share, or all there is."""
+        if not 0 <= self.kv_headroom < 1:
             raise InvalidInput(
-                f"{variable('on_engine_failure')} is {self.on_engine_failure!r}.",
-                why="It must be quoting or error.",
+                f"{variable('kv_headroom')} is {self.kv_headroom}.",
+                why="It must be at least 0 and below 1.",
                 next_step="Correct or unset it.",
-                field="on_engine_failure",
+                field="kv_headroom",
             )
 
     def _require_room(self) -> None:
@@ -103,6 +117,18 @@ class ServiceSettings:
                 next_step="Lower one of the two, or raise the window if the model holds more.",
                 field="context_window",
             )
+
+
+def _require_one_of(settings: ServiceSettings, name: str, ways: Sequence[str]) -> None:
+    """:raises InvalidInput: if it is none of them."""
+    value = getattr(settings, name)
+    if value not in ways:
+        raise InvalidInput(
+            f"{variable(name)} is {value!r}.",
+            why=f"It must be {', '.join(ways[:-1])} or {ways[-1]}.",
+            next_step="Correct or unset it.",
+            field=name,
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -47,6 +47,7 @@ class Question:
     max_citations: int | None = None
     include_citations: bool = True
     output: Literal["statements", "text"] = "statements"
+    priority: Priority = "interactive"  # batch waits for everybody else, and longer
     conversation_id: str = ""  # empty: a new one begins
     turns: tuple[Turn, ...] = ()  # of that conversation, oldest first
     as_asked: str | None = None  # None: as `text` has it
@@ -251,6 +252,8 @@ class Generated:
     degraded: tuple[str, ...] = ()  # what the answer has to do without: "quoting" if it was to be a model's
     generator: Literal["vllm", "quoting"] | None = None  # None: the one that was asked
     version: str | None = None
+    policy: GenerationPolicy | None = None  # None: the task's own
+    passages: int | None = None  # first ones of the evidence that were shown to the model; None: all
     engine: str | None = None  # what made it, as its server says: program, version, hash of its settings
 
 

@@ -46,6 +46,7 @@ ADAPTERS = {
         "ingest/jobs.py",
         "service/history.py",
         "service/conversations.py",
+        "service/capacity/reservations.py",
         "service/migrate.py",
         "service/migrations/*",
     ],

@@ -12,6 +12,9 @@ CitewardError
 ├── FingerprintMismatch     vectors of one embedder met an index or service of another
 ├── SnapshotDamaged         a stored index failed its checksum or shape
 ├── Unavailable             a part is missing or down; may pass
+├── Overloaded              more is asked for than there is room for; says when to ask again
+│   ├── QueueFull           so many wait already that this one is not taken in
+│   └── NoCapacity          it waited, and its time ran out before there was room
 └── ModelFailed             the language model gave no draft that can be used
     ├── ModelUnavailable    its server is not there, turns us away, or left in the middle
     ├── ModelBadOutput      what it sent is not what it was asked for, or it refuses this very request
@@ -86,6 +89,22 @@ class SnapshotDamaged(CitewardError):
 
 class Unavailable(CitewardError):
     code = "unavailable"
+
+
+class Overloaded(CitewardError):
+    def __init__(
+        self, what: str, *, retry_after_seconds: int = 1, why: str = "", next_step: str = ""
+    ) -> None:
+        super().__init__(what, why=why, next_step=next_step)
+        self.retry_after_seconds = retry_after_seconds
+
+
+class QueueFull(Overloaded):
+    code = "queue_full"
+
+
+class NoCapacity(Overloaded):
+    code = "no_capacity"
 
 
 class ModelFailed(CitewardError):

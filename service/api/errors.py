@@ -24,7 +24,9 @@ from ingest.corpus.errors import (
     ModelBadOutput,
     ModelFailed,
     ModelTimeout,
+    NoCapacity,
     NotFound,
+    Overloaded,
     SnapshotDamaged,
     TooLarge,
     Unauthenticated,
@@ -42,6 +44,8 @@ STATUSES: dict[type[CitewardError], HTTPStatus] = {
     Unavailable: HTTPStatus.SERVICE_UNAVAILABLE,
     FingerprintMismatch: HTTPStatus.SERVICE_UNAVAILABLE,
     SnapshotDamaged: HTTPStatus.SERVICE_UNAVAILABLE,
+    Overloaded: HTTPStatus.TOO_MANY_REQUESTS,
+    NoCapacity: HTTPStatus.SERVICE_UNAVAILABLE,
     ModelFailed: HTTPStatus.SERVICE_UNAVAILABLE,
     ModelBadOutput: HTTPStatus.BAD_GATEWAY,
     ModelTimeout: HTTPStatus.GATEWAY_TIMEOUT,
@@ -54,7 +58,7 @@ NOT_KNOWN = Unauthenticated(
     "No valid key came with the request.",
     next_step="Send a key that an admin has made for you: Authorization: Bearer cw_…",
 )
-RETRY_AFTER_SECONDS = "2"
+RETRY_AFTER_SECONDS = 2  # where nobody can say better
 LONGEST_VALUE = 60  # characters of a value that is shown back
 MOST_ERRORS = 10  # of one body
 MEDIA_TYPE = "application/problem+json"
@@ -71,6 +75,7 @@ class Problem(BaseModel):
     why: str | None = None
     next_step: str | None = None
     field: str | None = None
+    retry_after: int | None = None  # seconds; in a stream, too, where there is no header for it
 
 
 class Refused(HTTPException):
@@ -92,7 +97,10 @@ def problem_of(error: CitewardError) -> Problem:
         error = MISSING
     if isinstance(error, Unauthenticated):
         error = NOT_KNOWN
-    return _problem(status_of(error), error.code, error.what, error.why, error.next_step, error.field)
+    problem = _problem(status_of(error), error.code, error.what, error.why, error.next_step, error.field)
+    if isinstance(error, Overloaded):
+        problem.retry_after = error.retry_after_seconds
+    return problem
 
 
 def problem_response(error: CitewardError) -> Response:
@@ -197,8 +205,8 @@ def _respond(problem: Problem) -> Response:
     response = Response(text.encode("utf-8", "backslashreplace"), problem.status, media_type=MEDIA_TYPE)
     if problem.status == HTTPStatus.UNAUTHORIZED:
         response.headers["WWW-Authenticate"] = 'Bearer realm="citeward"'
-    if problem.status == HTTPStatus.SERVICE_UNAVAILABLE:
-        response.headers["Retry-After"] = RETRY_AFTER_SECONDS
+    if problem.retry_after or problem.status == HTTPStatus.SERVICE_UNAVAILABLE:
+        response.headers["Retry-After"] = str(problem.retry_after or RETRY_AFTER_SECONDS)
     return response
 
 

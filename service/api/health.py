@@ -45,6 +45,8 @@ def readyz(_: OperatorsOnly, service: Serving) -> JSONResponse:
         quoting = settings.on_engine_failure == "quoting"
         checks["engine"] = "ready" if wrong is None else f"{wrong}{': answers are quoted' if quoting else ''}"
         ready = current and (wrong is None or quoting)
+    if service.parts.admission is not None:
+        checks["capacity"] = service.parts.admission.room.standing()
     return JSONResponse(
         {"status": "ready" if ready else "not ready", "checks": checks}, 200 if ready else 503
     )

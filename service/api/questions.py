@@ -41,7 +41,7 @@ routes = reader_routes("questions")
     "/v1/ask",
     summary="Ask a question",
     response_model=Answer,
-    responses={200: {"content": EVENTS}, **problems(404, 413, 422, 502, 503, 504)},
+    responses={200: {"content": EVENTS}, **problems(404, 413, 422, 429, 502, 503, 504)},
 )
 async def ask(body: AskRequest, request: Request, asker: Asker, service: Serving) -> Answer | Response:
     """An answer with checked citations, or a refusal; with `Accept: text/event-stream` as it is made."""
@@ -84,6 +84,7 @@ def to_question(body: AskRequest, parts: Parts) -> Question:
         max_citations=body.max_citations,
         include_citations=body.include_citations,
         output=body.output,
+        priority=body.priority,
         conversation_id=body.conversation_id or "",
     )
     require_fitting(question, parts)

@@ -12,7 +12,7 @@ from ingest.corpus.types import AccessList, Document, DocumentInfo, Role
 from ingest.jobs import JobState
 from service.history import AnswerRecord
 from service.trace import TracedCandidate
-from service.types import Answer
+from service.types import Answer, Priority
 
 MOST_COLLECTIONS = 100  # of one question
 MOST_SUBJECTS = 1000  # of one access list
@@ -47,6 +47,10 @@ class AskRequest(Sent):
         Literal["statements", "text"],
         Field(description="How a language model is asked to write; the same answer's shape, checked alike."),
     ] = "statements"
+    priority: Annotated[
+        Priority,
+        Field(description="batch: everybody else's questions come first. Nobody gets ahead by it."),
+    ] = "interactive"
 
 
 class SearchRequest(Sent):
@@ -178,6 +182,24 @@ class KeyMade:
     user_id: str
     name: str
     created_at: str
+
+
+@dataclass(frozen=True, slots=True)
+class BudgetShown:
+    """A token budget with what follows from it."""
+
+    context_window: int
+    reserved_output: int
+    system: int
+    current_input: int
+    history: int
+    tool_schema: int
+    tool_results: int
+    template_overhead: int
+    safety_margin: int
+    used: int  # by everything but evidence
+    prompt: int  # that the whole prompt may have, evidence included
+    evidence: int  # left for it
 
 
 @dataclass(frozen=True, slots=True)

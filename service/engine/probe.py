@@ -101,6 +101,19 @@ def cache_numbers(url: str) -> Mapping[str, int]:
 
 def parse_cache_info(metrics: str) -> Mapping[str, int]:
     """The labels of `vllm:cache_config_info` that are whole numbers, of the first engine."""
+    return {name: int(value) for name, value in cache_labels(metrics).items() if value.isdecimal()}
+
+
+def cache_labels(metrics: str) -> Mapping[str, str]:
+    """The labels of `vllm:cache_config_info`, of the first engine; empty if there are none."""
     info = re.search(r"^vllm:cache_config_info\{(.*)\}", metrics, re.MULTILINE)
-    labels = re.findall(r'(\w+)="(\d+)"', info.group(1)) if info else []
-    return {name: int(value) for name, value in labels}
+    return dict(re.findall(r'(\w+)="([^"]*)"', info.group(1))) if info else {}
+
+
+def sample(metrics: str, name: str) -> float | None:
+    """The value of a series, of the first engine; None if it is not there."""
+    found = re.search(rf"^{re.escape(name)}(?:\{{.*\}})? ([\d.e+-]+)$", metrics, re.MULTILINE)
+    try:
+        return float(found.group(1)) if found else None
+    except ValueError:
+        return None

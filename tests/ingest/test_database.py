@@ -16,6 +16,7 @@ from alembic.migration import MigrationContext
 from sqlalchemy import Connection, text
 from sqlalchemy.exc import DBAPIError
 
+import service.capacity.reservations
 import service.history  # its table is part of the metadata  # noqa: F401
 from ingest.corpus.database import Database, in_batches, open_database
 from ingest.corpus.errors import Conflict, InvalidInput, Unavailable

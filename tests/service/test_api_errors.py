@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 
 import pytest
@@ -20,6 +21,9 @@ EXPECTED = {
     "FingerprintMismatch": 503,
     "SnapshotDamaged": 503,
     "Unavailable": 503,
+    "Overloaded": 429,
+    "QueueFull": 429,
+    "NoCapacity": 503,
     "ModelFailed": 503,
     "ModelUnavailable": 503,
     "ModelBadOutput": 502,
@@ -67,6 +71,8 @@ def test_everything_missing_has_the_same_bytes() -> None:
 
 def test_what_may_pass_says_when_to_try_again() -> None:
     assert problem_response(errors.Unavailable("what")).headers["retry-after"] == "2"
+    full = problem_response(errors.QueueFull("what", retry_after_seconds=7))
+    assert (full.headers["retry-after"], json.loads(bytes(full.body))["retry_after"]) == ("7", 7)
 
 
 @pytest.mark.parametrize("name", ["\ud800", "\udfff中"])

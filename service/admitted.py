@@ -1,0 +1,118 @@
+"""A generator that asks for room first: for the whole task or, where there is none, for less of it."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass, field, replace
+from secrets import token_hex
+from typing import Literal
+
+from service.capacity.admission import Admission
+from service.capacity.hold import Hold, Size
+from service.fit import BOUNDARY_BYTES, prompt_of
+from service.parts import Prompting
+from service.seams import Generator
+from service.types import DraftStatement, Generated, GenerationTask
+
+Step = Literal["fewer_evidence", "shorter_output"]
+
+
+@dataclass(frozen=True, slots=True)
+class AdmittedGenerator:
+    """Holds the room of a draft until the draft ends, whichever way."""
+
+    model: Generator
+    admission: Admission
+    prompting: Prompting
+    steps: Sequence[Step]  # how a task may be made smaller, in this order
+
+    @property
+    def kind(self) -> Literal["vllm", "quoting"]:
+        return self.model.kind
+
+    @property
+    def version(self) -> str:
+        return self.model.version
+
+    async def draft(self, task: GenerationTask) -> AsyncGenerator[DraftStatement | Generated]:
+        """Without evidence nothing is held. Errors as of `Admission.hold`, and the model's."""
+        if not task.evidence:
+            async with aclosing(self.model.draft(task)) as drafts:
+                async for drafted in drafts:
+                    yield drafted
+            return
+        ways = Ways(task, self._smaller)
+        held = self.admission.hold(task.tenant_salt, task.question.priority, size_of(task), ways.sizes)
+        async with held as hold, aclosing(self.model.draft(ways.task(hold.step))) as drafts:
+            async for drafted in drafts:
+                if isinstance(drafted, Generated):
+                    hold.is_over = True
+                    yield told(drafted, hold, ways)
+                else:
+                    yield drafted
+
+    def _smaller(self, task: GenerationTask) -> Iterator[tuple[Step, GenerationTask]]:
+        for step in self.steps:
+            made = self._with_fewer_evidence(task) if step == "fewer_evidence" else with_shorter_output(task)
+            if made is not None:
+                task = made
+                yield step, task
+
+    def _with_fewer_evidence(self, task: GenerationTask) -> GenerationTask | None:
+        """The better half."""
+        half = task.evidence[: (len(task.evidence) + 1) // 2]
+        if len(half) == len(task.evidence):
+            return None
+        prompt = prompt_of(task.question, half, token_hex(BOUNDARY_BYTES), self.prompting)
+        return replace(task, evidence=half, prompt=prompt)
+
+
+@dataclass(slots=True)
+class Ways:
+    """A task and what may be made of it; made when it is asked for, as it has to be counted anew."""
+
+    whole: GenerationTask
+    make: Callable[[GenerationTask], Iterator[tuple[Step, GenerationTask]]]
+    smaller: list[tuple[Step, GenerationTask]] = field(default_factory=list)
+
+    def sizes(self) -> Sequence[Size]:
+        """Of the smaller ones."""
+        self.smaller = list(self.make(self.whole))
+        return [size_of(task) for _, task in self.smaller]
+
+    def task(self, step: int) -> GenerationTask:
+        return self.smaller[step - 1][1] if step else self.whole
+
+    def steps(self, step: int) -> tuple[str, ...]:
+        """What was done to make this one."""
+        return tuple(name for name, _ in self.smaller[:step])
+
+
+def with_shorter_output(task: GenerationTask) -> GenerationTask | None:
+    """Half of the tokens to be written."""
+    assert task.policy is not None, "a language model must be given a policy"
+    half = task.policy.max_new_tokens // 2
+    return replace(task, policy=replace(task.policy, max_new_tokens=half)) if half else None
+
+
+def size_of(task: GenerationTask) -> Size:
+    assert task.prompt is not None, "a language model must be given a prompt"
+    assert task.policy is not None, "a language model must be given a policy"
+    return Size(task.prompt.tokens, task.policy.max_new_tokens)
+
+
+def told(end: Generated, hold: Hold, ways: Ways) -> Generated:
+    """With the time that it waited here as `queue`; in the engine's own queue it should wait no time."""
+    timings = dict(end.timings_ms)
+    if "queue" in timings:
+        timings["engine_queue"] = timings.pop("queue")
+    timings["queue"] = round(hold.waited_ms, 3)
+    task = ways.task(hold.step)
+    return replace(
+        end,
+        timings_ms=timings,
+        degraded=(*ways.steps(hold.step), *end.degraded),
+        policy=task.policy,
+        passages=None if len(task.evidence) == len(ways.whole.evidence) else len(task.evidence),
+    )
