@@ -22,8 +22,9 @@ from ingest.corpus.seams import Embedder
 from ingest.corpus.types import Scores
 from ingest.sentences import sentence_spans
 from service.checking.check import too_long
-from service.checking.numbers import Fact, Identifier, Number, find_facts
+from service.checking.numbers import Fact, find_facts
 from service.checking.overlap import content_words, coverage, rarity
+from service.checking.values import Identifier, Number
 from service.nearness import Background
 from service.types import DraftStatement, Evidence, Generated, GenerationTask
 

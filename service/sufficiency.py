@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from ingest.corpus.script import HAN, OTHER, script_of
-from service.checking.numbers import Date, Fact, Identifier, Number, find_facts, is_stated
+from service.checking.numbers import Fact, find_facts, is_stated
 from service.checking.overlap import content_words, coverage
+from service.checking.values import Date, Identifier, Number
 from service.pack import passage_text
 from service.types import Evidence, Fused, Packed, Question, RefusalCode
 

@@ -5,23 +5,18 @@ Each citation is held against the passage that it cites and no other. What canno
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from ingest.read.walls import find_walls
-from ingest.sentences import sentence_spans
 from service.checking.cite import says_something
-from service.checking.negation import is_negated, opposite_in
-from service.checking.numbers import Fact, find_facts, is_stated, nearest_stated
-from service.checking.overlap import content_words, coverage
+from service.checking.facts import find_mismatch
 from service.checking.plain import plain_text
 from service.seams import Judge, Support
 from service.types import DraftStatement, Evidence, Level, Span, Statement, Verdict
 
+BETWEEN = "\n\n"  # passages that are read together
 LONGEST_STATEMENT = 1000  # characters; a sentence of a contract has a few hundred, its longest about this
-REFERENCE = re.compile(r"[\[［【]\s*\d[\d\s,，、;；:.–—-]{0,40}[\]］】]")
-SAME_SUBJECT = 0.6  # share of a statement's words from which a sentence counts as being about the same
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,15 +93,11 @@ def _before_reading(
 
 def _against(premises: Sequence[Premise], claim: str, judge: Judge) -> Verdict:
     """The verdict on the claim from these passages together."""
-    joined = "\n\n".join(premise.text for premise in premises)
+    joined = BETWEEN.join(premise.text for premise in premises)
     markers = " and ".join(premise.evidence.marker for premise in premises)
-    wrong = (
-        _missing_fact(claim, joined, markers)
-        or _stray_reference(claim, joined, markers)
-        or _contradiction(claim, joined, markers)
-    )
+    wrong = find_mismatch(claim, joined, markers)
     if wrong is not None:
-        return _no("facts", wrong)
+        return Verdict("not_supported", "facts", wrong.reason, spans=_spans_at(wrong.place, premises))
     found = judge.support(joined, claim)
     if found.score is None or found.score < judge.threshold:
         return Verdict(
@@ -130,56 +121,16 @@ def _below_title(premise: Premise, found: Support, claim: str, judge: Judge) -> 
     return Support(own.score, own.start + premise.lead, own.end + premise.lead, own.reason)
 
 
-def _missing_fact(claim: str, premise: str, markers: str) -> str | None:
-    there = find_facts(premise)
-    for fact in find_facts(claim):
-        if not fact.incidental and not is_stated(fact, there):
-            return f"{fact.written} is not in {markers}{_instead(fact, there)}."
-    return None
-
-
-def _instead(fact: Fact, there: Sequence[Fact]) -> str:
-    nearest = nearest_stated(fact, there)
-    return f"; it has {nearest.written}" if nearest else ""
-
-
-def _stray_reference(claim: str, premise: str, markers: str) -> str | None:
-    """A number in brackets, such as [99], that no sentence about the same has: it refers to nothing here.
-
-    Where one has it, as `国发[2024]15号` or "the array is [1, 2, 3]", it is part of what is said.
-    """
-    if not REFERENCE.search(claim):
-        return None
-    sentences = [premise[start:end] for start, end in sentence_spans(premise)]
-    for start, end in sentence_spans(claim):
-        said = claim[start:end]
-        weights = dict.fromkeys(content_words(REFERENCE.sub(" ", said)), 1.0)
-        for reference in REFERENCE.findall(said):
-            holding = (content_words(one) for one in sentences if reference in one)
-            if not any(weights and coverage(weights, words) >= SAME_SUBJECT for words in holding):
-                return f"{reference} is no citation, and {markers} has it elsewhere or not at all."
-    return None
-
-
-def _contradiction(claim: str, premise: str, markers: str) -> str | None:
-    """Whether the sentence nearest to one of the claim's denies where that does not, or the reverse."""
-    sentences = [premise[start:end] for start, end in sentence_spans(premise)]
-    words = [content_words(sentence) for sentence in sentences]
-    for start, end in sentence_spans(claim):
-        said = claim[start:end]
-        weights = dict.fromkeys(content_words(said), 1.0)
-        shares = [coverage(weights, held) for held in words]
-        best = max(shares, default=0.0)
-        nearest = [one for one, share in zip(sentences, shares, strict=True) if share == best]
-        if best < SAME_SUBJECT:
-            continue
-        denied = [is_negated(one) for one in nearest]
-        if is_negated(said) not in denied:
-            return f"{markers} {'denies' if denied[0] else 'does not deny'} what the statement says."
-        opposites = [opposite_in(said, one) for one in nearest]
-        if all(opposites):
-            return f"{markers} says {opposites[0]!r}, the opposite of what the statement says."
-    return None
+def _spans_at(place: tuple[int, int] | None, premises: Sequence[Premise]) -> tuple[Span, ...]:
+    """A place in the joined text as one of the document that it comes from; none if it is in a title."""
+    if place is None:
+        return ()
+    start, end = place
+    for premise in premises:
+        if premise.lead <= start < len(premise.text):
+            return (premise.span(Support(None, start, end, "")),)
+        start, end = start - len(premise.text) - len(BETWEEN), end - len(premise.text) - len(BETWEEN)
+    return ()
 
 
 def _needed_together(premises: Sequence[Premise], claim: str, judge: Judge) -> list[Premise]:

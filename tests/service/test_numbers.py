@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.checking.numbers import Date, Identifier, Number, Time, find_facts, is_stated
+from service.checking.numbers import find_facts, is_stated
 from service.checking.numerals import chinese_value, english_value
+from service.checking.values import Date, Identifier, Number, Ordinal, Time
 
 DAY = Decimal(86_400)
 
@@ -63,10 +64,10 @@ DAY = Decimal(86_400)
         ("50 m2", Number(Decimal(50), "m²")),
         ("50平方米", Number(Decimal(50), "m²")),
         ("-5 ℃", Number(Decimal(-5), "°C")),
-        ("第三条", Number(Decimal(3), "count")),
+        ("第三条", Ordinal("3", "article")),
         ("3条", Number(Decimal(3), "count")),
-        ("twenty-five people", Number(Decimal(25), "count")),
-        ("二十五人", Number(Decimal(25), "count")),
+        ("twenty-five people", Number(Decimal(25), "person")),
+        ("二十五人", Number(Decimal(25), "person")),
         ("two hundred and five", Number(Decimal(205))),
         ("一万二千", Number(Decimal(12_000))),
         ("2024年3月5日", Date(2024, 3, 5)),
