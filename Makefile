@@ -177,14 +177,20 @@ test-all: lint $(MODEL)/pack.json $(FOR_TESTS) ## Every test
 eval: $(VENV)/.installed-dev $(MODEL)/pack.json ## Ask the shipped set, compare with its baseline, write the report (var/eval)
 	@CITEWARD_HOME=var CITEWARD_EMBEDDER=$(MODEL) $(VENV)/bin/citeward eval run $(SET) --baseline $(BASELINE)
 
-eval-external: $(VENV)/.installed-dev $(MODEL)/pack.json ## Retrieval figures over the sets in CITEWARD_EVAL_DATA
+eval-external: $(VENV)/.installed-dev $(MODEL)/pack.json ## Figures over the sets in CITEWARD_EVAL_DATA
 	@if [ -z "$${CITEWARD_EVAL_DATA:-}" ]; then \
 	    echo "CITEWARD_EVAL_DATA is not set: it names the folder of evaluation sets." >&2; exit 2; fi; \
-	$(VENV)/bin/citeward eval retrieval $(foreach set,$(SETS),"$$CITEWARD_EVAL_DATA/$(set)")
+	export CITEWARD_HOME=var CITEWARD_EMBEDDER=$(MODEL); \
+	$(VENV)/bin/citeward eval retrieval $(foreach set,$(SETS),"$$CITEWARD_EVAL_DATA/$(set)") && \
+	$(VENV)/bin/citeward eval refusal $(foreach set,$(REFUSAL_SETS),"$$CITEWARD_EVAL_DATA/$(set)") && \
+	for set in $(ANSWER_SETS); do \
+	    $(VENV)/bin/citeward eval run "$$CITEWARD_EVAL_DATA/$$set" || exit $$?; done
 
 SET ?= eval_sets/company_handbook/v1
 BASELINE ?= eval_sets/baselines/company_handbook-v1.quoting.jsonl
 SETS ?= xquad drcd cmrc2018 clapnq multihop mtrag_un enterprise_inazuma
+REFUSAL_SETS ?= xquad drcd cmrc2018 clapnq mtrag_un rgb dragonball
+ANSWER_SETS ?= xquad drcd cmrc2018 clapnq multihop mtrag_un rgb dragonball enterprise_inazuma
 
 bench: $(VENV)/.installed-dev ## Own work per question by stage, on synthetic chunks
 	@$(PYTHON) -m tests.benchmarks.bench_question

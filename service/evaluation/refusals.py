@@ -21,7 +21,7 @@ from service.evaluation.sets.answerable import AnswerableSet, Asked, Kind
 from service.parts import Parts
 from service.question import language_of
 from service.settings import ServiceSettings
-from service.types import Answer, Done, Question, Turn
+from service.types import Answer, Done, Question
 from service.watch import Watch
 
 # The thresholds of `service/sufficiency.py` and `service/quoting.py` were set on these questions, which are
@@ -123,11 +123,7 @@ async def _ask(
 
 
 def as_question(asked: Asked, collection_id: str) -> Question:
-    turns = tuple(
-        Turn(f"before-{number}", question, question, answer, ())
-        for number, (question, answer) in enumerate(asked.before)
-    )
-    return Question(asked.text, language_of(asked.text), collections=(collection_id,), turns=turns)
+    return Question(asked.text, language_of(asked.text), collections=(collection_id,), turns=asked.before)
 
 
 async def _answer(question: Question, parts: Parts) -> Answer:

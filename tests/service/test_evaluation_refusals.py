@@ -68,7 +68,8 @@ def test_turns_before_a_question_are_read_in_pairs(tmp_path: Path) -> None:
     ]
     queries = [query("q1", "And when?", True, history=history)]
     [one] = read_answerable(write(tmp_path / "few", CORPUS, queries))
-    assert one.questions[0].before == (("Where are parking permits sold?", "At the desk."),)
+    [turn] = one.questions[0].before
+    assert (turn.question, turn.said) == ("Where are parking permits sold?", "At the desk.")
 
 
 def test_a_set_that_says_nothing_of_answers_is_refused(tmp_path: Path) -> None:

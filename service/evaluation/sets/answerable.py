@@ -16,6 +16,7 @@ from typing import Any, Literal
 from ingest.corpus.errors import InvalidInput
 from ingest.read.language import language_of
 from service.evaluation.sets.beir import SetDocument, read_rows, read_true_documents
+from service.types import Turn
 
 Kind = Literal["out_of_corpus", "near_miss", "noise"]
 ASKED_BACK = (
@@ -30,9 +31,7 @@ class Asked:
     text: str
     language: str
     unanswerable: Kind | None  # None: the documents answer it
-    before: tuple[
-        tuple[str, str], ...
-    ] = ()  # questions and answers earlier in the conversation, oldest first
+    before: tuple[Turn, ...] = ()  # of its conversation, oldest first
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,14 +83,22 @@ def _noise(name: str, documents: Iterable[SetDocument], rows: Iterable[Mapping[s
 def _asked(row: Mapping[str, Any], kind: Kind | None) -> Asked:
     text = str(row["question"] if "question" in row else row["text"])
     name = str(row["query_id"] if "query_id" in row else row["_id"])
-    return Asked(name, text, row.get("lang") or language_of(text), kind, tuple(_turns(row)))
+    return Asked(name, text, row.get("lang") or language_of(text), kind, turns_before(row))
 
 
-def _turns(row: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+def turns_before(row: Mapping[str, Any]) -> tuple[Turn, ...]:
+    """Of the row's `history` each last question before an answer, with that answer."""
+    return tuple(
+        Turn(f"before-{number}", question, question, answer, ())
+        for number, (question, answer) in enumerate(_pairs(row.get("history") or ()))
+    )
+
+
+def _pairs(messages: Iterable[Mapping[str, str]]) -> Iterator[tuple[str, str]]:
     question = ""
-    for message in row.get("history") or ():
+    for message in messages:
         if message["role"] == "user":
-            question = str(message["content"])
+            question = message["content"]
         elif question:
-            yield question, str(message["content"])
+            yield question, message["content"]
             question = ""

@@ -117,6 +117,11 @@ def read_true_documents(folder: Path) -> tuple[SetDocument, ...]:
     return tuple(_document(row) for row in rows if not row.get("counterfactual"))
 
 
+def read_judgements(folder: Path) -> Judgements:
+    """:raises InvalidInput: as `read_set`."""
+    return _qrels(_qrels_file(folder))
+
+
 # --- files -------------------------------------------------------------------------------------
 
 
