@@ -38,3 +38,12 @@ def batches_in_flight(version: Version, *, asynchronous: bool, pipeline_parallel
     if pipeline_parallel > 1:
         return pipeline_parallel + int(asynchronous)  # the newer runner's, the larger figure
     return 2 if asynchronous else 1
+
+
+def default_batch(gpu_gib: float | None, gpu: str = "") -> int:
+    """max_num_batched_tokens of an API server that was told none; `gpu_gib` None: on a CPU."""
+    if gpu_gib is None or gpu_gib < 70:
+        return 2048
+    if gpu_gib >= 160:
+        return 16384
+    return 2048 if "A100" in gpu else 8192
