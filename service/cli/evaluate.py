@@ -9,6 +9,7 @@ from service.cli.eval_gate import gate
 from service.cli.eval_release import release
 from service.cli.eval_retrieval import retrieval
 from service.cli.eval_run import run
+from service.cli.eval_sweep import sweep
 
 app = typer.Typer()
 evaluate = typer.Typer(help="Figures over evaluation sets.", no_args_is_help=True)
@@ -19,3 +20,4 @@ evaluate.command()(run)
 evaluate.command()(compare)
 evaluate.command()(gate)
 evaluate.command()(release)
+evaluate.command()(sweep)
