@@ -1,7 +1,7 @@
 """A follow-up written out as a question by itself, from the turns before it; without a language model.
 
-The last question that could stand alone is put in front of it: "B线一天出多少台表？ 那D线呢？". The words of earlier
-turns also weigh a little in the search, when the question can stand alone too: people seldom change the
+The last question that could stand alone is put in front of it: "B线一天出多少台表？ 那D线呢？". The words of
+earlier turns also weigh a little in the search, when the question can stand alone too: people seldom change the
 subject. Nothing else is made of earlier answers. They are no evidence, and permit nothing.
 """
 
@@ -15,7 +15,9 @@ from service.checking.overlap import content_words
 from service.types import Question, Turn
 
 TURNS_HEARD = 2  # questions before, nearest first, and the first sentence of the last answer
-LONGEST_CONTEXT = 300  # characters of each: a question may be as long as a page
+LONGEST = (
+    200  # characters: of a question that points back, and of what is put in front; both fit any embedder
+)
 FEW_WORDS = 2  # that name something; a question of so few is about what was spoken of
 POINTS_BACK = re.compile(
     r"^(?:and|but|or|so|then|also|what about|how about|what if)\b"
@@ -35,10 +37,10 @@ def understood(question: Question) -> Question:
     if not before:
         return question
     heard = replace(question, about=_about(before))
-    if not points_back(question.text):
+    if len(question.text) > LONGEST or not points_back(question.text):
         return heard
     alone = (turn for turn in reversed(question.turns) if not points_back(turn.question))
-    opening = next(alone, before[0]).question[:LONGEST_CONTEXT]
+    opening = next(alone, before[0]).question[:LONGEST]
     return replace(heard, text=f"{opening} {question.text}", as_asked=question.text)
 
 
@@ -52,4 +54,4 @@ def points_back(text: str) -> bool:
 def _about(before: list[Turn]) -> tuple[str, ...]:
     said = before[0].said
     first = said[slice(*sentence_spans(said)[0])] if said.strip() else ""
-    return tuple(text[:LONGEST_CONTEXT] for text in (*(turn.question for turn in before), first) if text)
+    return tuple(text[:LONGEST] for text in (*(turn.question for turn in before), first) if text)

@@ -64,7 +64,7 @@ def test_the_nearest_turns_count_and_long_ones_are_cut() -> None:
     asked = understood(Question("Why?", "en", turns=turns))
     assert asked.text == "third Why?"
     assert [one[:6] for one in asked.about] == ["third", "second", "Said."]
-    assert max(len(one) for one in asked.about) == 300
+    assert max(len(one) for one in asked.about) == 200
 
 
 def test_a_follow_up_to_a_follow_up_stands_behind_the_question_that_was_asked() -> None:
@@ -72,3 +72,8 @@ def test_a_follow_up_to_a_follow_up_stands_behind_the_question_that_was_asked() 
     turns = (turn("How long by sea from Ningbo to Rotterdam?"), turn("And by rail?"))
     asked = understood(Question("And by air?", "en", turns=turns))
     assert asked.text == "How long by sea from Ningbo to Rotterdam? And by air?"
+
+
+def test_a_long_question_says_enough_by_itself() -> None:
+    question = "Is it so? " + "We have three offices and two warehouses. " * 6
+    assert understood(Question(question, "en", turns=(turn("Why?"),))).text == question
