@@ -1,8 +1,8 @@
 """A follow-up written out as a question by itself, from the turns before it; without a language model.
 
 The last question that could stand alone is put in front of it: "B线一天出多少台表？ 那D线呢？". The words of
-earlier turns also weigh a little in the search, when the question can stand alone too: people seldom change the
-subject. Nothing else is made of earlier answers. They are no evidence, and permit nothing.
+earlier turns also weigh a little in the search, when the question can stand alone too: people seldom change
+the subject. Nothing else is made of earlier answers. They are no evidence, and permit nothing.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from service.types import Question, Turn
 
 TURNS_HEARD = 2  # questions before, nearest first, and the first sentence of the last answer
 LONGEST = (
-    200  # characters: of a question that points back, and of what is put in front; both fit any embedder
+    200  # characters: of a question written out, and of what is put in front: both fit an embedder
 )
 FEW_WORDS = 2  # that name something; a question of so few is about what was spoken of
 POINTS_BACK = re.compile(
