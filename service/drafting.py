@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any, NoReturn, Protocol
 
 from ingest.corpus.errors import ModelBadOutput
-from service.checking.cite import parse_draft, parse_settled, parse_statement
+from service.checking.cite import parse_draft, parse_settled, parse_statement, says_something
 from service.types import DraftStatement
 
 MOST_STATEMENTS = 32  # of one answer
@@ -22,6 +22,10 @@ LONGEST_STRETCH = 16_000  # characters of one JSON statement; each may be writte
 UNANSWERABLE = "UNANSWERABLE"  # what the prompts have a model write in prose that has no answer
 READ_ANEW = 128  # prose is read from its start each time that it grew by this part: else quadratic work
 LONGEST_HEAD = 200  # characters before the first JSON statement
+# What a model thinks aloud is no part of its answer, also where the engine does not keep the two apart.
+THOUGHT = re.compile(r"<think(?:ing)?>.*?(?:</think(?:ing)?>|\Z)|</think(?:ing)?>", re.DOTALL | re.IGNORECASE)
+TAG_BEGUN = re.compile(r"</?[a-z]{0,8}\Z", re.IGNORECASE)
+FENCE = re.compile(r"(?:`{3,}|~{3,})[\w+-]*")
 
 # A statement is an object of strings and flat arrays, so that it can be found without reading it.
 BLANK = r"[ \t\r\n]*+"
@@ -121,7 +125,10 @@ class StatementsReader:
 
 @dataclass(slots=True)
 class ProseReader:
-    """Reads sentences with citations, as `parse_draft` reads the whole; UNANSWERABLE states nothing."""
+    """Reads sentences with citations, as `parse_draft` reads the whole but for thoughts.
+
+    UNANSWERABLE states nothing, and no more does a rule or the fence around code.
+    """
 
     text: str = ""
     read: int = 0  # characters of it
@@ -131,15 +138,22 @@ class ProseReader:
         self.text += piece
         if len(self.text) - self.read > self.read // READ_ANEW:
             self.read = len(self.text)
-            yield from self._further(parse_settled(self.text))
+            yield from self._further(parse_settled(TAG_BEGUN.sub("", THOUGHT.sub("\n\n", self.text))))
 
     def finish(self, cut_off: bool) -> Iterator[DraftStatement]:
         if not cut_off:
-            yield from self._further(parse_draft(self.text))
+            yield from self._further(parse_draft(THOUGHT.sub("\n\n", self.text)))
 
     def _further(self, statements: Sequence[DraftStatement]) -> Iterator[DraftStatement]:
         further, self.given = statements[self.given :], max(self.given, len(statements))
-        yield from (one for one in further if one.text.strip(" .。") != UNANSWERABLE)
+        yield from (one for one in further if _states(one.text))
+
+
+def _states(text: str) -> bool:
+    """Whether a sentence is a statement, true or false."""
+    if FENCE.fullmatch(text) or not says_something(text):
+        return False
+    return re.sub(r"[\W_]+", "", text).upper() != UNANSWERABLE
 
 
 def read_statement(written: str, markers: Collection[str]) -> DraftStatement | None:

@@ -12,7 +12,7 @@ Knows nothing of evidence: whether C7 exists is for `check` to say.
 | `[c1]` `[ C1 ]` `[C 1]` `[C-1]` `[Ｃ1]` `[C٣]` `[С1]` | reported: another letter, digit or a space |
 | `[C0]` `[C01]` `[C]` `[Cn]` `[C一]` | reported: no number of an evidence |
 | `[C1-C3]` `[C1–3]` `[C1;C2]` `[C1 C2]` `[C1, 2]` | reported: ranges and other lists; never expanded |
-| `[C1】` `[[C1]]` `[C1` `C1]` `(C1)` `（C1）` `{C1}` `<C1>` | reported: other or missing brackets |
+| `[C1】` `[[C1]]` `[C1]]` `[C1` `C1]` `(C1)` `（C1）` `{C1}` `<C1>` | reported: other or missing brackets |
 | `[C1, p. 3]` `[see C1]` `[C1](http://…)` | reported: a citation and something else |
 | `[ID:7]` `[doc 2]` `[^1]` `[Summary of …]` `【3†…】` | reported: a citation of some other system |
 | `国发[2024]15号` `[1, 2, 3]` `[1]` `xref 1` `(ID: 2)` `C1` | prose: stays byte for byte |
@@ -33,14 +33,14 @@ from ingest.sentences import sentence_spans
 from service.types import DraftStatement, Statement
 
 BRACKETS = "[]［］【】"
-BLANKS = " \t\u3000"
+BLANKS = " \t\u00a0\u202f\u3000"
 OPENING, CLOSING = r"[\[［【]", r"[\]］】]"
 NUMBERED = r"C[1-9][0-9]{0,3}"
 LISTED = rf"{NUMBERED}(?: ?[,，、] ?{NUMBERED}){{0,31}}"
 # Not within a second bracket, and not the text of a link.
-CITATION = rf"(?<!{OPENING})(?:\[{LISTED}\]|［{LISTED}］|【{LISTED}】)(?!\()"
+CITATION = rf"(?<!{OPENING})(?:\[{LISTED}\]|［{LISTED}］|【{LISTED}】)(?!\(|{CLOSING})"
 CITATIONS = re.compile(
-    rf"(?P<gap>[ \t\u3000]{{0,8}})(?P<citations>{CITATION}(?:[ \t\u3000]{{0,8}}{CITATION})*)"
+    rf"(?P<gap>[{BLANKS}]{{0,8}})(?P<citations>{CITATION}(?:[{BLANKS}]{{0,8}}{CITATION})*)"
 )
 MARKER = re.compile(NUMBERED)
 CLINGS_TO_WORD = re.compile(r"\s|$|[.,;:!?)。，；：！？、）」』”’…]")
@@ -169,7 +169,7 @@ def _take_out_citations(text: str) -> tuple[str, list[tuple[int, list[str]]]]:
 
 
 def _after_spaces(text: str, position: int) -> int:
-    while text[position : position + 1] in {" ", "\t", "\u3000"}:
+    while position < len(text) and text[position] in BLANKS:
         position += 1
     return position
 
