@@ -81,7 +81,7 @@ def _with_gaps(document: Document) -> Iterator[Block]:
 def _block_pieces(text: str, block: Block, tokenizer: Tokenizer, max_tokens: int) -> list[Piece]:
     starts = _token_starts(text, block, tokenizer)
     if block.kind == "table":
-        return _table_pieces(text, block, starts, max_tokens)
+        return _table_pieces(text, block, starts, tokenizer, max_tokens)
     if block.kind == "code":
         spans = _rows(text, block)
     elif block.kind == "heading":
@@ -102,11 +102,17 @@ def _token_starts(text: str, block: Block, tokenizer: Tokenizer) -> list[int]:
     return starts
 
 
-def _table_pieces(text: str, block: Block, starts: Sequence[int], max_tokens: int) -> list[Piece]:
+def _table_pieces(
+    text: str, block: Block, starts: Sequence[int], tokenizer: Tokenizer, max_tokens: int
+) -> list[Piece]:
     rows = _rows(text, block)
-    heads = 2 if len(rows) > 1 and RULE_SIGNS.issuperset(text[slice(*rows[1])]) else 1
-    header = text[rows[0][0] : rows[heads - 1][1]] if rows else ""
-    header_tokens = sum(_count(starts, *row) for row in rows[:heads])
+    if block.header:
+        heads, header = 0, text[slice(*block.header)]
+        header_tokens = tokenizer.count(header)
+    else:
+        heads = 2 if len(rows) > 1 and RULE_SIGNS.issuperset(text[slice(*rows[1])]) else 1
+        header = text[rows[0][0] : rows[heads - 1][1]] if rows else ""
+        header_tokens = sum(_count(starts, *row) for row in rows[:heads])
     if header_tokens > max_tokens * LARGEST_HEADER:
         header, header_tokens = "", 0
     room = max_tokens - header_tokens

@@ -40,6 +40,7 @@ class Part:
     page: int | None = None
     level: int = 0  # of a heading: 1 is the outermost
     section: str | None = None  # where the place is known otherwise than by the headings before it
+    goes_on: bool = False  # a table without a header of its own: the one of the table before holds
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,11 +108,21 @@ def lay_out(parts: Iterable[Part]) -> tuple[str, tuple[Block, ...], Removed]:
             position += len(text) + len(BETWEEN_BLOCKS)
     whole = BETWEEN_BLOCKS.join(texts)
     sections = section_paths((part.level, whole[start:end]) for part, start, end in placed)
+    headers = _headers(whole, placed)
     blocks = (
-        Block(part.kind, start, end, part.page, section if part.section is None else part.section)
-        for (part, start, end), section in zip(placed, sections, strict=True)
+        Block(part.kind, start, end, part.page, section if part.section is None else part.section, header)
+        for (part, start, end), section, header in zip(placed, sections, headers, strict=True)
     )
     return whole, tuple(blocks), removed
+
+
+def _headers(whole: str, placed: Iterable[tuple[Part, int, int]]) -> Iterator[tuple[int, int] | None]:
+    """For each table that goes on, the span of the first row of the table that it goes on from."""
+    header: tuple[int, int] | None = None
+    for part, start, end in placed:
+        yield header if part.goes_on else None
+        if part.kind == "table" and not part.goes_on:
+            header = start, start + len(whole[start:end].partition("\n")[0])
 
 
 def lists_joined(parts: Iterable[Part]) -> Iterator[Part]:

@@ -1,4 +1,4 @@
-"""Glyphs on a page to lines in reading order, and lines of all pages to paragraphs, headings and tables.
+"""Glyphs on a page to lines in reading order.
 
 Knows nothing of PDF: it sees signs with boxes, y upwards, and reads columns one after the other.
 """
@@ -10,37 +10,26 @@ import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import groupby, pairwise
+from itertools import groupby, pairwise, takewhile
 from statistics import median
-
-from ingest.read.canonical import Part
 
 SAME_LINE = 0.5  # of the height: how far centres of one line lie apart; leaves room for indices
 WORD_GAP = 1.5  # heights; a wider gap parts cells or columns; an ideographic space is 1.0
+CELL_GAP = 0.8  # heights left free; such a gap parts cells where other lines have it too
+LIST_MARK = re.compile(  # what stands before an item, or before a paragraph with a number
+    r"[^\w\s]{1,2}|[(（]?(?:\d{1,4}(?:\.\d{1,4}){0,5}|[A-Za-z]|[ivxIVX]{1,5}|[一二三四五六七八九十]{1,3})[.)）、:：]{0,2}"
+    r"|第\w{1,6}[条章节]|[\u3400-\u9fff]"
+)
+GUTTER = 0.5  # heights that gaps of several lines have in common, then
+GUTTER_LINES = 2  # other lines that have such a gap, with no line across it in between
+GUTTER_REACH = 8  # lines looked at above and below
 BUCKET = 16.0  # points; only speeds up the search for second drawings
 SAME_PLACE = 0.3  # of the height: a second drawing of a sign, as fake bold makes, is moved by less
 COLUMN_ROWS = 3  # fewer rows side by side are no columns of text
 COLUMN_WIDTH = 8  # heights of a usual line; table cells are narrower
 COLUMN_FILL = 0.75  # of the column's width, by a usual line; rows of a table leave more open
 ROWS_PER_CHANGE = 5  # rows between changes of side in the file's own order, if it goes column by column
-TABLE_ROWS = 2  # rows of several cells in succession that make a table
-PARAGRAPH_PITCH = 1.35  # times the usual line distance
-SHORT_LINE = 0.2  # of the width left open: the paragraph ends here
-INDENT = 1.2  # heights
-SAME_SIZE = 0.15  # difference of heights within one paragraph
-HEADING_SIZE = 1.15  # times the height of body text
-LONGEST_HEADING = 120  # characters
-RUNNING_LINES = 2  # at the top and the bottom of a page that may repeat on others
-RUNNING_PAGES = 3  # fewest pages on which a line is taken for a running head
 HYPHEN_AT_BREAK = "\ufffe"  # stands for a hyphen that parts a word at a line's end
-CELL_BORDER = " | "
-NUMERAL = "[一二三四五六七八九十百\\d]{1,5}"
-ITEM_START = re.compile(
-    rf"[-•·●▪◦*] |\d{{1,3}}[.)、] ?|[（(]{NUMERAL}[)）]|[一二三四五六七八九十]{{1,3}}、|第{NUMERAL}[条章节]"
-)
-CHAPTER = re.compile(rf"第{NUMERAL}([章节])")
-TERMINAL = frozenset('。！？.!?:：；;”"')
-DIGITS = re.compile(r"\d+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +42,7 @@ class Glyph:
     bottom: float
     top: float
     after_space: bool = False
+    spaced: float = 0.0  # width of the spaces drawn before it; what else is between was left free
 
     @property
     def height(self) -> float:
@@ -73,6 +63,8 @@ class Run:
     middle: float
     height: float
     place: int  # in the order of the file
+    end: int  # place of the run that comes next in the file
+    after_space: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +78,7 @@ class Line:
     indent: float  # from the column's edge where reading begins
     slack: float  # to its other edge
     pitch: float | None  # distance to the line before, in usual distances of its column; None for the first
+    spans: tuple[tuple[float, float], ...] = ()  # (left, right) of each cell
     page: int = 0
     is_row: bool = False  # of a table
 
@@ -99,7 +92,8 @@ class Line:
 
 def lines_of(glyphs: Sequence[Glyph]) -> list[Line]:
     """The page's lines in reading order."""
-    return list(_read(_rows(_runs(_once(glyphs)))))
+    rows = _rows(_runs(_once(glyphs)))
+    return list(_read([_words_joined(rows, place) for place in range(len(rows))]))
 
 
 def _once(glyphs: Iterable[Glyph]) -> Iterator[Glyph]:
@@ -121,20 +115,23 @@ def _same_place(one: Glyph, other: Glyph) -> bool:
 def _runs(glyphs: Iterable[Glyph]) -> list[Run]:
     runs: list[list[Glyph]] = []
     for glyph in glyphs:
-        if runs and _follows(runs[-1][-1], glyph):
+        is_bullet = bool(runs) and len(runs[-1]) == 1 and not runs[-1][0].sign.isalnum()
+        if runs and _follows(runs[-1][-1], glyph, WORD_GAP if is_bullet else CELL_GAP):
             runs[-1].append(glyph)
         else:
             runs.append([glyph])
     return [_run(run, place) for place, run in enumerate(runs)]
 
 
-def _follows(before: Glyph, glyph: Glyph) -> bool:
+def _follows(before: Glyph, glyph: Glyph, most_free: float) -> bool:
     height = min(before.height, glyph.height)
     if abs(before.middle - glyph.middle) > SAME_LINE * max(before.height, glyph.height):
         return False
     if _is_right_to_left(before.sign) or _is_right_to_left(glyph.sign):
         return True  # such lines jump to and fro around numbers and Latin words
     gap = glyph.left - before.right
+    if gap - glyph.spaced > most_free * height:
+        return False
     return -SAME_LINE * height - (before.right - before.left) < gap < WORD_GAP * height
 
 
@@ -151,6 +148,8 @@ def _run(glyphs: Sequence[Glyph], place: int) -> Run:
         median(glyph.middle for glyph in glyphs),
         median(glyph.height for glyph in glyphs),
         place,
+        place + 1,
+        glyphs[0].after_space,
     )
 
 
@@ -163,6 +162,58 @@ def _rows(runs: Iterable[Run]) -> list[list[Run]]:
         else:
             rows.append([run])
     return [_in_order(row) for row in rows]
+
+
+def _words_joined(rows: Sequence[list[Run]], place: int) -> list[Run]:
+    """The row's runs, those together again that only a wide space between words had parted."""
+    row = rows[place]
+    gutters = [
+        _is_wide(*pair) or _is_gutter(rows, place, pair[0].right, pair[1].left) for pair in pairwise(row)
+    ]
+    joined = row[:1]
+    for number, run in enumerate(row[1:]):
+        before = joined[-1]
+        is_marked = LIST_MARK.fullmatch(before.text) is not None and not _is_wide(before, run)
+        is_numbered = before.text.isdecimal() and any(gutters[number + 1 :])
+        if gutters[number] and (is_numbered or not is_marked):
+            joined.append(run)
+        else:
+            joined[-1] = _joined(before, run)
+    return joined
+
+
+def _joined(before: Run, run: Run) -> Run:
+    """Both as one, as high as the longer of them: bullets are often set in another font."""
+    longer = max(before, run, key=lambda one: len(one.text))
+    text = before.text + " " * run.after_space + run.text
+    return replace(longer, text=text, left=before.left, right=run.right, place=before.place, end=run.end)
+
+
+def _is_wide(before: Run, run: Run) -> bool:
+    """Whether these are no words of one line, whatever stands above and below."""
+    gap = run.left - before.right
+    return run.place != before.end or not 0 < gap < WORD_GAP * min(before.height, run.height)
+
+
+def _is_gutter(rows: Sequence[list[Run]], place: int, left: float, right: float) -> bool:
+    """Whether lines above and below leave the same place free, as rows of a table do."""
+    above = rows[max(place - GUTTER_REACH, 0) : place][::-1]
+    below = rows[place + 1 : place + 1 + GUTTER_REACH]
+    found = 0
+    for side in (above, below):
+        free = takewhile(lambda row: _leaves_free(row, left, right), side)
+        found += sum(row[0].left < left and row[-1].right > right for row in free)
+    return found >= GUTTER_LINES
+
+
+def _leaves_free(row: Sequence[Run], left: float, right: float) -> bool:
+    """Whether enough of the stretch from `left` to `right` is crossed by no run of the row."""
+    room = GUTTER * row[0].height
+    before = [run for run in row if run.right < right - room]
+    behind = [run for run in row if run.left > left + room]
+    begin = max((run.right for run in before), default=left)
+    end = min((run.left for run in behind), default=right)
+    return len(before) + len(behind) == len(row) and min(end, right) - max(begin, left) >= room
 
 
 def _in_order(row: list[Run]) -> list[Run]:
@@ -245,6 +296,7 @@ def _column_lines(rows: Sequence[list[Run]]) -> Iterator[Line]:
         indent, slack = reversed(sides) if _is_backwards(row) else sides
         yield Line(
             cells=tuple(run.text for run in row),
+            spans=tuple((run.left, run.right) for run in row),
             height=max(run.height for run in row),
             middle=row[0].middle,
             width=right - left,
@@ -252,122 +304,3 @@ def _column_lines(rows: Sequence[list[Run]]) -> Iterator[Line]:
             slack=slack,
             pitch=None if distance is None else distance / max(usual, 0.1),
         )
-
-
-# --- lines of all pages to parts ---------------------------------------------------------------
-
-
-def parts_of(pages: Sequence[Sequence[Line]]) -> Iterator[Part]:
-    """Paragraphs, headings and tables, pages counted from 1; a running head is kept on its first page."""
-    numbered = [[replace(line, page=number) for line in page] for number, page in enumerate(pages, 1)]
-    lines = [line for page in _without_running_lines(numbered) for line in _rows_marked(page)]
-    body = _body_height(lines)
-    sizes = sorted({round(line.height) for line in lines if line.height > HEADING_SIZE * body}, reverse=True)
-    for block in _blocks(lines, body):
-        yield _part(block, body, sizes)
-
-
-def _rows_marked(lines: Sequence[Line]) -> Iterator[Line]:
-    """Several cells on one line may be a justified line; on lines in succession they are a table."""
-    for several, stretch in groupby(lines, key=lambda line: len(line.cells) > 1):
-        rows = list(stretch)
-        yield from (replace(line, is_row=several and len(rows) >= TABLE_ROWS) for line in rows)
-
-
-def _without_running_lines(pages: Sequence[list[Line]]) -> Iterator[list[Line]]:
-    """Lines that stand at the edge of half of all pages, page numbers aside, are dropped after the first."""
-    edges = [{id(line): _without_digits(line.text) for line in _edge_lines(page)} for page in pages]
-    counts = Counter(text for edge in edges for text in set(edge.values()))
-    running = {text for text, count in counts.items() if count >= max(RUNNING_PAGES, len(pages) / 2)}
-    seen: set[str] = set()
-    for page, edge in zip(pages, edges, strict=True):
-        yield [line for line in page if edge.get(id(line)) not in seen]
-        seen |= running & set(edge.values())
-
-
-def _edge_lines(page: Sequence[Line]) -> list[Line]:
-    by_height = sorted(page, key=lambda line: -line.middle)
-    return by_height[:RUNNING_LINES] + by_height[RUNNING_LINES:][-RUNNING_LINES:]
-
-
-def _without_digits(text: str) -> str:
-    return DIGITS.sub("#", "".join(text.split()))
-
-
-def _body_height(lines: Iterable[Line]) -> float:
-    """The height in which most signs are set."""
-    signs: Counter[float] = Counter()
-    for line in lines:
-        signs[round(line.height * 2) / 2] += len(line.text)
-    return signs.most_common(1)[0][0] if signs else 0.0
-
-
-def _blocks(lines: Sequence[Line], body: float) -> Iterator[list[Line]]:
-    current: list[Line] = []
-    for line in lines:
-        if current and _begins_block(current[-1], line, body):
-            yield current
-            current = []
-        current.append(line)
-    if current:
-        yield current
-
-
-def _begins_block(before: Line, line: Line, body: float) -> bool:
-    if before.page != line.page:
-        return True
-    if line.is_row or before.is_row:
-        return line.is_row != before.is_row
-    if abs(before.height - line.height) > SAME_SIZE * before.height:
-        return True
-    if line.pitch is None:  # a new column: the sentence may go on in it
-        return (
-            before.text[-1:] in TERMINAL
-            or before.slack > SHORT_LINE * before.width
-            or line.indent > line.height
-        )
-    if line.pitch > PARAGRAPH_PITCH or ITEM_START.match(line.text):
-        return True
-    if before.height > HEADING_SIZE * body:
-        return False  # a heading of several lines
-    is_short = before.slack > SHORT_LINE * before.width and not line.text[:1].islower()
-    is_set_in = line.indent > before.indent + INDENT * line.height and not ITEM_START.match(before.text)
-    return is_short or is_set_in
-
-
-def _part(block: Sequence[Line], body: float, sizes: Sequence[int]) -> Part:
-    first = block[0]
-    if first.is_row:
-        rows = "\n".join(CELL_BORDER.join(line.cells) for line in block)
-        return Part("table", rows.replace(HYPHEN_AT_BREAK, "-"), page=first.page)
-    text = joined_lines([line.text for line in block])
-    level = _heading_level(first, text, body, sizes)
-    return Part("heading" if level else "paragraph", text, page=first.page, level=level)
-
-
-def _heading_level(first: Line, text: str, body: float, sizes: Sequence[int]) -> int:
-    if len(text) > LONGEST_HEADING:
-        return 0
-    if first.height > HEADING_SIZE * body:
-        return min(sizes.index(round(first.height)) + 1, 6) if round(first.height) in sizes else 6
-    chapter = CHAPTER.match(text)
-    if chapter and text[-1] not in TERMINAL and len(text) <= LONGEST_HEADING / 3:
-        return 1 + len(sizes) + (chapter.group(1) == "节")
-    return 0
-
-
-def joined_lines(lines: Sequence[str]) -> str:
-    """Lines of one paragraph as one: words parted by a hyphen are joined, Chinese goes on without a space."""
-    text = ""
-    for line in lines:
-        if text.endswith(HYPHEN_AT_BREAK):
-            text = text[:-1] + line
-        elif text and not (_is_wide(text[-1]) and _is_wide(line[:1])):
-            text += " " + line
-        else:
-            text += line
-    return text.replace(HYPHEN_AT_BREAK, "-")
-
-
-def _is_wide(sign: str) -> bool:
-    return bool(sign) and unicodedata.east_asian_width(sign) in "WF"

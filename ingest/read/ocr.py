@@ -11,7 +11,7 @@ from statistics import mean
 
 from ingest.corpus.errors import Unreadable
 from ingest.read.canonical import display_name
-from ingest.read.layout import joined_lines
+from ingest.read.paragraphs import joined_lines
 
 PROGRAMS = "/usr/local/bin:/usr/bin:/bin:/opt/homebrew/bin"
 ENVIRONMENT = {"OMP_THREAD_LIMIT": "1", "LANG": "C.UTF-8"}

@@ -16,8 +16,8 @@ from ingest.corpus.errors import Unreadable
 from ingest.corpus.types import Block, Document
 from ingest.read.canonical import Part, count_signs, display_name, document_of, lay_out, require_sense
 from ingest.read.grid import CELL_BORDER
-from ingest.read.layout import parts_of
 from ingest.read.ocr import ENABLE, Ocr, ocr_warning, recognise
+from ingest.read.paragraphs import parts_of
 from ingest.read.pdf_page import Page, read_page, rendered
 
 UNREADABLE_PAGES = 1 / 3  # of all pages; more that do not open mean a broken file

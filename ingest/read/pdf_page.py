@@ -162,7 +162,7 @@ def _signs(text_page: Any, page_box: Box) -> Iterator[Sign]:
     import pypdfium2.raw as pdfium
 
     box, inks = pdfium.FS_RECTF(), dict[int, Ink]()
-    after_space, lead = False, 0
+    after_space, spaced, lead = False, 0.0, 0
     for place in range(pdfium.FPDFText_CountChars(text_page)):
         code = pdfium.FPDFText_GetUnicode(text_page, place)
         if 0xD800 <= code < 0xDC00:
@@ -172,17 +172,19 @@ def _signs(text_page: Any, page_box: Box) -> Iterator[Sign]:
             code = 0x10000 + ((lead - 0xD800) << 10) + (code - 0xDC00)
         lead = 0
         sign = HYPHEN_AT_BREAK if code == PDFIUM_HYPHEN else chr(code)
-        if code == 0 or sign.isspace():
-            after_space |= code != 0
-            continue
         pdfium.FPDFText_GetLooseCharBox(text_page, place, box)
         placed = (box.left, box.bottom, box.right, box.top)
+        if code == 0 or sign.isspace():
+            after_space |= code != 0
+            is_drawn = code != 0 and not pdfium.FPDFText_IsGenerated(text_page, place)
+            spaced += (placed[2] - placed[0]) * is_drawn  # of an upright line; others have no narrow cells
+            continue
         quarter = round(pdfium.FPDFText_GetCharAngle(text_page, place) / (math.pi / 2)) % 4
-        glyph = Glyph(sign, *_upright(placed, quarter), after_space)
+        glyph = Glyph(sign, *_upright(placed, quarter), after_space, spaced)
         ink = _ink(pdfium, pdfium.FPDFText_GetTextObject(text_page, place), inks)
         is_hidden = ink.is_transparent or glyph.height < SMALLEST_HEIGHT or not _overlap(placed, page_box)
         yield Sign(glyph, placed, quarter, ink.is_invisible, is_hidden, ink.is_white)
-        after_space = False
+        after_space, spaced = False, 0.0
 
 
 def _upright(box: Box, quarter: int) -> Box:

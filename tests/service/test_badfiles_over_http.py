@@ -28,6 +28,7 @@ def roomy(database: Database, tmp_path: Path) -> Iterator[World]:
         yield world
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(600)
 def test_every_nasty_file_ends_as_its_manifest_says_and_the_next_one_still_works(roomy: World) -> None:
     wrong = {}
