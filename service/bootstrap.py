@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable
 from dataclasses import fields
 from functools import partial
 from pathlib import Path
 
 from ingest.corpus.database import Database, open_database
 from ingest.corpus.embedder import SentenceTransformerEmbedder, locate_model
-from ingest.corpus.errors import ModelFailed, Overloaded
+from ingest.corpus.errors import InvalidInput, ModelFailed, NotFound, Overloaded
 from ingest.corpus.seams import Embedder
 from ingest.corpus.snapshot import Corpus
 from ingest.pipeline import Workbench, require_fitting_chunks
@@ -19,8 +20,10 @@ from service.admitted import AdmittedGenerator, Step
 from service.breaker import CircuitBreaker
 from service.capacity.admission import Admission, Limits
 from service.capacity.engine_room import EngineRoom
+from service.capacity.geometry import geometries
+from service.capacity.self_test import find_drift
 from service.checking.judge import LexicalSemanticJudge
-from service.engine.cache import look_at_cache
+from service.engine.cache import CacheSeen, look_at_cache
 from service.engine.chat import Deadlines
 from service.engine.launch import find_model
 from service.engine.weights import revision
@@ -121,8 +124,10 @@ def open_language_model(
         policy=load_policy(settings.reserved_output),
         key_secret=key_secret(settings),
     )
-    weights = revision(folder_of(model))
-    return open_generator(settings, quoting, weights, admission, prompting), prompting
+    folder = folder_of(model)
+    if admission is not None:
+        admission.room.self_test = open_self_test(folder)
+    return open_generator(settings, quoting, revision(folder), admission, prompting), prompting
 
 
 def open_generator(
@@ -164,6 +169,14 @@ def open_admission(settings: ServiceSettings, database: Database) -> Admission:
     )
     room = EngineRoom(look, settings.context_window)
     return Admission(database, settings.engine_url, room, limits)
+
+
+def open_self_test(folder: Path) -> Callable[[CacheSeen], str | None]:
+    """What compares the blocks of an engine that serves this model with those that its config.json gives."""
+    try:
+        return partial(find_drift, next(iter(geometries(folder))))
+    except (NotFound, InvalidInput):  # nothing to compare with; what the engine says is taken
+        return lambda _seen: None
 
 
 def open_embedder(settings: ServiceSettings) -> Embedder:

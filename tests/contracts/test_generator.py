@@ -10,17 +10,25 @@ import json
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager
 from dataclasses import dataclass, replace
+from tempfile import TemporaryDirectory
 from typing import get_args
 
 import pytest
 from anyio import create_task_group, to_thread, wait_all_tasks_blocked
 
+from ingest.corpus.database import open_database
 from ingest.corpus.seams import Embedder
 from service.adapters.vllm import VllmGenerator
+from service.admitted import AdmittedGenerator
 from service.breaker import CircuitBreaker
+from service.capacity.admission import Admission, Limits
+from service.capacity.engine_room import EngineRoom
+from service.capacity.room import one_at_a_time
 from service.checking.cite import parse_draft
+from service.engine.cache import CacheSeen
 from service.engine.chat import Deadlines
 from service.fallback import FallbackGenerator
+from service.migrate import migrate
 from service.nearness import open_background
 from service.quoting import QuotingGenerator
 from service.seams import Generator
@@ -36,7 +44,7 @@ from service.types import (
     Question,
 )
 from tests.contracts.real_models import real_embedder
-from tests.fakes import HashEmbedder, ScriptedGenerator
+from tests.fakes import HashEmbedder, ScriptedGenerator, make_prompting
 from tests.scripted_engine import MODEL, Do, Reply, scripted_engine, spoken
 from tests.service.passages import evidence
 
@@ -84,6 +92,21 @@ async def behind_a_breaker() -> AsyncIterator[Subject]:
 
 
 @asynccontextmanager
+async def admitted() -> AsyncIterator[Subject]:
+    """Room for one at a time: what does not give back stops the next."""
+    with TemporaryDirectory() as folder:
+        database = open_database(f"sqlite:///{folder}/citeward.sqlite3")
+        migrate(database)
+        async with over_http() as subject:
+            room = EngineRoom(lambda: CacheSeen(one_at_a_time(8192)), 8192)
+            limits = Limits(10, {"interactive": 60.0, "batch": 60.0}, 60.0)
+            admission = Admission(database, "http://engine", room, limits)
+            generator = AdmittedGenerator(subject.generator, admission, make_prompting(), ())
+            yield replace(subject, generator=generator)
+        database.close()
+
+
+@asynccontextmanager
 async def quoting_in_its_place() -> AsyncIterator[Subject]:
     with scripted_engine(Reply([Do.BREAK])) as engine:
         model = VllmGenerator(engine.url, MODEL, Deadlines(5.0, 60.0, 60.0))
@@ -102,6 +125,7 @@ GENERATORS: dict[str, Callable[[], AbstractAsyncContextManager[Subject]]] = {
     "vllm, scripted server": over_http,
     "vllm behind a breaker": behind_a_breaker,
     "quoting in place of vllm": quoting_in_its_place,
+    "vllm with admission": admitted,
 }
 
 

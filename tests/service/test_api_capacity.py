@@ -327,6 +327,18 @@ def test_ready_tells_how_much_fits(database: Database, tmp_path: Path) -> None:
     assert told == "200 blocks: 3 sequences of 8192 tokens at a time, shorter ones more"
 
 
+def test_blocks_that_are_not_as_we_reckon_are_an_alarm(
+    database: Database, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    with admitting(database, tmp_path, ANSWERS) as here:
+        here.admission.room.self_test = lambda _: "drift: of two blocks."
+        here.engine.pages["/metrics"] = cache_page(1 + 70)
+        here.admission.room.see()
+        ready = here.world.root.get("/readyz")
+    assert (ready.status_code, ready.json()["checks"]["capacity"]) == (200, "drift: of two blocks.")
+    assert any(one.levelname == "ERROR" and "of two blocks" in one.message for one in caplog.records)
+
+
 def test_many_at_once_never_hold_more_than_there_is(database: Database, tmp_path: Path) -> None:
     """Room for two of them at a time."""
     with admitting(
