@@ -7,8 +7,9 @@ from typing import Annotated, Literal
 
 import typer
 
+from ingest.corpus.errors import InvalidInput
 from service.checking.judge import LexicalSemanticJudge
-from service.cli.eval_set import SetFolder, ask_here
+from service.cli.eval_set import Collection, KeyFile, SetFolder, Url, ask_here, ask_set
 from service.cli.loaded import local_embedder
 from service.cli.show import Json, show, show_json
 from service.evaluation.asking.bad_drafts import BadDrafts, shown_drafts, with_bad_drafts
@@ -26,6 +27,9 @@ def gate(
         Literal["own", "bad"],
         typer.Option("--drafts", help="own: the service's; bad: made-up ones that its checks must stop."),
     ] = "own",
+    url: Url = None,
+    key_file: KeyFile = None,
+    collection: Collection = None,
     as_json: Json = False,
 ) -> None:
     """Whether it may ship: ends with 1 if a slice fell, anything leaked, or a citation was not valid.
@@ -34,11 +38,17 @@ def gate(
     """
     case_set, before = read_case_set(folder), read_sheet(baseline)
     embedder = local_embedder(context)
+    if drafts == "bad" and url is not None:
+        raise InvalidInput(
+            "--drafts bad is not for a running service.",
+            why="It puts a generator that writes what is wrong in the place of the service's own.",
+            next_step="Leave --url out.",
+        )
     if drafts == "bad":
         run = ask_here(context, case_set, embedder, with_bad_drafts, BadDrafts().version)
         found = [Fault("bad_draft", f"{one}: a draft that is wrong was shown.") for one in shown_drafts(run)]
     else:
-        run = ask_here(context, case_set, embedder)
+        run = ask_set(context, case_set, embedder, url, key_file, collection)
         sheet = score_run(run, case_set, LexicalSemanticJudge(embedder))
         found = [*faults(sheet, case_set, before)]
         found += [Fault("sanity", complaint) for complaint in unmet(sanity_rows(case_set, run.texts))]

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from service.checking.judge import LexicalSemanticJudge
-from service.cli.eval_set import SetFolder, ask_here
+from service.cli.eval_set import Collection, KeyFile, SetFolder, Url, ask_set
 from service.cli.loaded import local_embedder
 from service.cli.local import installation
 from service.cli.show import Json, say, show, show_json, show_rows
@@ -22,7 +22,7 @@ from service.evaluation.scoring.prices import price_of, read_prices
 from service.evaluation.scoring.sanity import unmet
 from service.evaluation.scoring.score import SCORES
 from service.evaluation.scoring.sheet import read_sheet, score_run, write_sheet
-from service.evaluation.sets.released import read_case_set
+from service.evaluation.sets.external import read_cases
 from service.evaluation.told import report_of
 
 
@@ -34,17 +34,21 @@ def run(
     ] = None,
     baseline: Annotated[Path | None, typer.Option("--baseline", help="Scores to compare with.")] = None,
     prices: Annotated[Path | None, typer.Option("--prices", help="A TOML file of what models cost.")] = None,
+    url: Url = None,
+    key_file: KeyFile = None,
+    collection: Collection = None,
     as_json: Json = False,
 ) -> None:
     """Ask every question of a set as its asker, and tell how right, how well founded, and what failed where.
 
-    Runs in this process on a scratch database; nothing goes into your collections. What was asked before with
-    the same set, program and settings is not asked again. Writes run.json, scores.jsonl and report.html.
+    Runs in this process on a scratch database; nothing goes into your collections. With --url it asks a
+    running service on which `citeward eval install` has put the set. What was asked before with the same set,
+    program and settings is not asked again. Writes run.json, scores.jsonl and report.html.
     """
-    case_set, before = read_case_set(folder), read_sheet(baseline) if baseline else None
+    case_set, before = read_cases(folder), read_sheet(baseline) if baseline else None
     costs = read_prices(prices) if prices else None
     embedder = local_embedder(context)
-    found = ask_here(context, case_set, embedder)
+    found = ask_set(context, case_set, embedder, url, key_file, collection)
     sheet = score_run(found, case_set, LexicalSemanticJudge(embedder))
     place = out or installation(context).settings.corpus.home / "eval" / case_set.name / case_set.version
     write_run(found, place / "run.json")

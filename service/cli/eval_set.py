@@ -7,19 +7,57 @@ from typing import Annotated
 
 import typer
 
+from ingest.corpus.errors import InvalidInput
 from ingest.corpus.seams import Embedder
 from service.cli.local import installation
-from service.cli.show import progress
+from service.cli.show import progress, say
 from service.evaluation.asking.attempts import Run
-from service.evaluation.asking.run import Change, run_set, unchanged
+from service.evaluation.asking.keys import read_keys
+from service.evaluation.asking.live import Live, collection_of, run_live
+from service.evaluation.asking.run import CACHE, Change, run_set, unchanged
 from service.evaluation.sets.cases import CaseSet
 
 SetFolder = Annotated[
     Path,
     typer.Argument(
-        metavar="SET", help="Folder of a version of a set, as eval_sets/company_handbook/v1.", file_okay=False
+        metavar="SET", help="Folder of a set: a version of ours, or one of others.", file_okay=False
     ),
 ]
+Url = Annotated[str | None, typer.Option("--url", help="Ask the service there, not one in this process.")]
+KeyFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--key-file", help="With --url: the keys that `eval install` wrote, or the one key of an evaluator."
+    ),
+]
+Collection = Annotated[
+    str | None, typer.Option("--collection", help="Where the set lies there; NAME-VERSION if not given.")
+]
+
+
+def ask_set(
+    context: typer.Context,
+    case_set: CaseSet,
+    embedder: Embedder,
+    url: str | None,
+    key_file: Path | None,
+    collection: str | None,
+) -> Run:
+    """Over HTTP if there is an address, else in this process.
+
+    :raises InvalidInput: for an address without keys, or keys without an address.
+    """
+    if url is None and key_file is None:
+        return ask_here(context, case_set, embedder)
+    if url is None or key_file is None:
+        raise InvalidInput(
+            "--url and --key-file go together.", next_step="Give both, or none to ask in this process."
+        )
+    live = Live(url, collection or collection_of(case_set), read_keys(key_file))
+    if live.keys.askers is None:
+        say("There is one key, so one person asks everything: what depends on who asks tells nothing.")
+    with progress() as watch:
+        return run_live(case_set, live, installation(context).settings.corpus.home / CACHE, watch)
 
 
 def ask_here(

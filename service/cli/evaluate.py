@@ -6,6 +6,7 @@ import typer
 
 from service.cli.eval_compare import compare
 from service.cli.eval_gate import gate
+from service.cli.eval_install import install
 from service.cli.eval_release import release
 from service.cli.eval_retrieval import retrieval
 from service.cli.eval_run import run
@@ -16,6 +17,7 @@ evaluate = typer.Typer(help="Figures over evaluation sets.", no_args_is_help=Tru
 app.add_typer(evaluate, name="eval")
 
 evaluate.command()(retrieval)
+evaluate.command()(install)
 evaluate.command()(run)
 evaluate.command()(compare)
 evaluate.command()(gate)

@@ -5,24 +5,19 @@ from __future__ import annotations
 import json
 import re
 import socket
-import threading
-import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import httpx2
 import pytest
-import uvicorn
 
 from ingest.corpus.database import Database
-from service.app import create_app
 from service.bootstrap import open_generator
 from service.engine.server import EngineStatus
-from service.parts import Parts
 from tests.contracts.real_models import chat_tokenizer
 from tests.fakes import make_prompting
+from tests.serving import serving, wait_until
 from tests.vllm_server import MAX_MODEL_LEN, MODEL
 from tests.world import canary, found_company, make_parts
 
@@ -84,29 +79,6 @@ def asked(database: Database, tmp_path: Path, engine_alone: EngineStatus) -> Ite
     key = found_company(parts, "acme")["bob"]
     with serving(parts) as port:
         yield Asked(engine_alone, port, key)
-
-
-@contextmanager
-def serving(parts: Parts) -> Iterator[int]:
-    """The port of a real server."""
-    server = uvicorn.Server(uvicorn.Config(create_app(parts), port=0, log_level="warning"))
-    thread = threading.Thread(target=server.run, name="service")
-    thread.start()
-    try:
-        wait_until(lambda: server.started, PATIENCE_SECONDS)
-        yield server.servers[0].sockets[0].getsockname()[1]
-    finally:
-        server.should_exit = True
-        thread.join()
-
-
-def wait_until(there: Callable[[], bool], seconds: float) -> float:
-    """Seconds that it took."""
-    began = time.perf_counter()
-    while not there():
-        assert time.perf_counter() - began < seconds, "it did not come to be"
-        time.sleep(0.05)
-    return time.perf_counter() - began
 
 
 @pytest.mark.parametrize("accept", ["text/event-stream", "application/json"])

@@ -11,7 +11,7 @@ from pathlib import Path
 from ingest.corpus.errors import InvalidInput
 from ingest.corpus.people import CREDENTIAL
 
-EVALUATOR = "evaluator"  # whose key it is that opens the records
+EVALUATOR = "citeward-evaluator"  # whose key it is that opens the records; no set has a person of this id
 
 
 @dataclass(frozen=True, slots=True)
