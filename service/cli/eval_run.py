@@ -54,7 +54,8 @@ def run(
     write_run(found, place / "run.json")
     write_sheet(sheet, place / "scores.jsonl")
     price = None if costs is None else _price(costs, found.versions["model"])
-    report = report_of(found, sheet, case_set, before, price, commands=(f"citeward eval run {folder}",))
+    command = f"citeward eval run {folder}" + (f" --url {url} --key-file {key_file}" if url else "")
+    report = report_of(found, sheet, case_set, before, price, commands=(command,))
     (place / "report.html").write_text(report_page(report), "utf-8")
     if as_json:
         show_json({"figures": report.figures, "sanity": report.sanity, "versions": report.versions})
