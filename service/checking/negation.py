@@ -10,8 +10,9 @@ ENGLISH = (
     r"|refus\w+|den(?:y|ies|ied)|lacks?|fails? to|failed to|free of)\b|n['’]t\b"
 )
 CHINESE = (
-    r"不(?:得|能|可|予|许|准|应|必|需|会|要|享|是)?|没有?|沒有?|未|无(?!论|锡|线)需?|無(?!論|線)需?|非(?!常|洲)|莫|勿"
-    r"|禁止|严禁|除非|拒绝|缺乏|除外|除了|别(?=[再去做把让用])|(?<![避难以豁减赦])免(?!疫|得|不了|职)"
+    r"不(?:得|能|可|予|许|准|应|必|需|会|要|享|是)?|(?<![出沉埋淹])没(?!收|落)有?|沒有?|未|无(?!论|锡|线)需?|無(?!論|線)需?"
+    r"|(?<![南北东西中])非(?!常|洲|裔)|切莫|莫(?=[要做使去])|勿|禁止|严禁|除非|拒绝|缺乏|除外|除了"
+    r"|别(?=[再去做把让用])|(?<![避难以豁减赦])免(?!疫|得|不了|职)"
 )
 # A figure's bound is no denial: what it says of the figure is compared with the figure.
 FIGURE = (
@@ -24,8 +25,8 @@ NO_DENIAL = re.compile(
     r"|\bnot? (?:later|earlier|more|less|fewer|longer|shorter|greater|older|younger|higher|lower) than\b"
     rf"|\bnot(?: to| be)? exceed\w*\b{FIGURE}"
     rf"|[不未](?:得|能|可|应)?(?:超过|晚于|迟于|早于|低于|高于|少于|多于|大于|小于|长于|短于){FIGURE}|[不未]满{FIGURE}|不到{FIGURE}"
-    r"|不仅|不但|不只|不断|不过|不同|不久|不少(?!于)|不论|不管|不得不|不锈钢|不动产|不足|未来|未必"
-    r"|无论|無論|莫非|差不多|是不是|能不能|要不要|会不会|可不可以|对不起|除了",
+    r"|不仅|不但|不只|不断|不过|不同|不久|不少(?!于)|不论|不管|不得不|不锈钢|不丹|不列颠|不动产|不足|未来|未必"
+    r"|无论|無論|无人机|无障碍|无限|无疑|莫非|差不多|是不是|能不能|要不要|会不会|可不可以|对不起|除了",
     re.IGNORECASE,
 )
 CUE = re.compile(f"{ENGLISH}|{CHINESE}", re.IGNORECASE)

@@ -210,7 +210,25 @@ def test_facts_are_slices_in_order(text: str) -> None:
 
 @pytest.mark.slow  # a ratio of times, which a busy machine can spoil
 @pytest.mark.parametrize(
-    "piece", ["1", "一", "1,", "a1", "三十", "twenty ", "-1", "1:1", "第", "a-", "1-1-", "$", "march "]
+    "piece",
+    [
+        "1",
+        "一",
+        "1,",
+        "a1",
+        "三十",
+        "twenty ",
+        "-1",
+        "1:1",
+        "第",
+        "a-",
+        "1-1-",
+        "$",
+        "march ",
+        "1 000 ",
+        "三分之",
+        "半",
+    ],
 )
 def test_time_is_linear_in_the_text(piece: str) -> None:
     def seconds(repeats: int) -> float:
