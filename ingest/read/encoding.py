@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
@@ -21,6 +22,15 @@ DAMAGED_SHARE = 0.1  # of the characters; UTF-8 with more bad bytes than this is
 SAMPLE = 20_000  # bytes that a guess looks at
 SHORTEST_GUESS = 8  # bytes beyond ASCII; fewer say too little about an encoding
 FREQUENT_SHARE = 0.4  # of the Chinese characters; the right encoding gives about 0.98, a wrong one under 0.7
+ESCAPE = b"\x1b$"  # begins Japanese in ISO-2022-JP, which else is ASCII
+KANA = re.compile(
+    "[\u3041-\u30ff]"
+)  # of full width: other texts read as Shift-JIS are full of half-width ones
+KANA_SHARE = 0.25  # of the signs beyond ASCII; Japanese has about 0.6, Chinese next to none
+HANGUL = re.compile("[\uac00-\ud7a3]")
+HANGUL_SHARE = 0.9  # Chinese read as Korean has about 0.6
+FREQUENT_HANGUL = frozenset("이다는을를에의가고하지한은로도어기사자니서시인리")
+FREQUENT_HANGUL_SHARE = 0.15  # of the Hangul; Korean has about 0.4, anything else 0.01
 OTHERS = [
     "cp1252",
     "cp1250",
@@ -29,9 +39,7 @@ OTHERS = [
     "cp1254",
     "cp1255",
     "cp1256",
-    "shift_jis",
-    "euc_jp",
-    "euc_kr",
+    "koi8_r",
 ]
 
 
@@ -54,9 +62,12 @@ def decode(data: bytes, source_name: str, declared: str | None = None) -> Decode
     candidates: tuple[Callable[[], Decoded | None], ...] = (
         lambda: _marked(data),
         lambda: _wide(data, source_name),
+        lambda: _strict(data, "iso2022_jp") if ESCAPE in data else None,
         lambda: _strict(data, declared) if declared else None,
         lambda: _strict(data, "utf-8"),
         lambda: _damaged_utf8(data),
+        lambda: _japanese(data),
+        lambda: _korean(data),
         lambda: _chinese(data),
         lambda: _other(data),
     )
@@ -115,6 +126,34 @@ def _damaged_utf8(data: bytes) -> Decoded | None:
     if damaged > DAMAGED_SHARE * len(decoded.text) or beyond_ascii < damaged:
         return None
     return decoded
+
+
+def _japanese(data: bytes) -> Decoded | None:
+    """Shift-JIS or EUC, told by the kana that no other language has."""
+    for name in ("cp932", "euc_jp"):
+        decoded = _strict(data, name)
+        signs = _beyond_ascii(decoded)
+        if decoded and len(KANA.findall(signs)) >= KANA_SHARE * len(signs) > 0:
+            return _guessed(decoded)
+    return None
+
+
+def _korean(data: bytes) -> Decoded | None:
+    decoded = _strict(data, "cp949")
+    signs = _beyond_ascii(decoded)
+    hangul = HANGUL.findall(signs)
+    frequent = sum(sign in FREQUENT_HANGUL for sign in hangul)
+    if (
+        decoded
+        and len(hangul) >= HANGUL_SHARE * len(signs) > 0
+        and frequent >= FREQUENT_HANGUL_SHARE * len(hangul)
+    ):
+        return _guessed(decoded)
+    return None
+
+
+def _beyond_ascii(decoded: Decoded | None) -> str:
+    return "".join(sign for sign in decoded.text[:SAMPLE] if sign > "\x7f") if decoded else ""
 
 
 def _chinese(data: bytes) -> Decoded | None:

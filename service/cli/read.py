@@ -13,6 +13,7 @@ import typer
 from ingest.corpus.seams import Embedder
 from ingest.corpus.settings import CorpusSettings
 from ingest.pipeline import limits_of, options_of, split_to_embed
+from ingest.read.canonical import count_signs
 from ingest.read.child import measure_read
 from service.cli.loaded import local_embedder
 from service.cli.local import installation
@@ -41,6 +42,8 @@ class FileRead:
     warnings: tuple[str, ...]
     seconds: float  # of reading, in its own process
     peak_mib: float  # of that process
+    characters_in: int  # visible ones that the file holds
+    characters_out: int  # those in `text`
 
 
 @app.command()
@@ -67,8 +70,11 @@ def read_one(path: Path, settings: CorpusSettings, embedder: Callable[[], Embedd
     report = measure_read(path.read_bytes(), path.name, limits_of(settings), options_of(settings))
     if report.document is None:
         failed = (report.code, report.reason, None, "", (), ())
-        return FileRead(str(path), "failed", *failed, report.seconds, report.peak_mib)
+        return FileRead(
+            str(path), "failed", *failed, round(report.seconds, 3), round(report.peak_mib, 1), 0, 0
+        )
     document = report.document
+    visible, _ = count_signs(document.text)
     chunks, _ = split_to_embed(document, embedder(), settings.chunk_tokens)
     return FileRead(
         file=str(path),
@@ -81,6 +87,8 @@ def read_one(path: Path, settings: CorpusSettings, embedder: Callable[[], Embedd
         warnings=document.warnings,
         seconds=round(report.seconds, 3),
         peak_mib=round(report.peak_mib, 1),
+        characters_in=visible + document.left_out,
+        characters_out=visible,
     )
 
 
@@ -88,7 +96,7 @@ COLUMNS: dict[str, Callable[[FileRead], object]] = {
     "file": lambda row: row.file,
     "state": lambda row: row.state,
     "pages": lambda row: row.pages,
-    "characters": lambda row: len(row.text),
+    "characters": lambda row: f"{row.characters_out:,} of {row.characters_in:,}",
     "chunks": lambda row: len(row.chunks),
     "seconds": lambda row: f"{row.seconds:.2f}",
     "MiB": lambda row: f"{row.peak_mib:.0f}",

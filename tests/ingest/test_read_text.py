@@ -51,6 +51,30 @@ def test_european_text_is_not_taken_for_chinese() -> None:
     assert read_text(text.encode("cp1252"), "a.txt").text == text
 
 
+OLD = {
+    "cp932": "各部署は毎月五日までに精算書を提出してください。",
+    "euc_jp": "各部署は毎月五日までに精算書を提出してください。",
+    "cp949": "각 부서는 매월 오일까지 정산서를 제출하여야 합니다.",
+    "gb18030": "各部门应当在每月五日之前提交报销单据，逾期不予受理。",
+    "big5hkscs": "各部門應當在每月五日之前提交報銷單據，逾期不予受理。",
+    "cp1251": "Каждый отдел обязан подать отчёт до пятого числа каждого месяца.",
+    "koi8_r": "Каждый отдел обязан подать отчёт до пятого числа каждого месяца.",
+    "cp1252": "Les notes de frais doivent être déposées avant le 5 ; passé ce délai, refusées à l’arrivée.",
+    "cp1256": "يجب على كل قسم تقديم التقرير قبل اليوم الخامس من كل شهر.",
+}
+
+
+@pytest.mark.parametrize("encoding", OLD)
+def test_an_old_encoding_is_guessed_right_and_named(encoding: str) -> None:
+    document = read_text(OLD[encoding].encode(encoding), "a.txt")
+    assert document.text == OLD[encoding]
+    assert document.warnings[0] == f"The file does not say its encoding; {encoding} was guessed."
+
+
+def test_japanese_that_is_all_ascii_is_read() -> None:
+    assert read_text(OLD["cp932"].encode("iso2022_jp"), "a.txt").text == OLD["cp932"]
+
+
 def test_good_lines_of_a_damaged_file_are_kept_with_a_warning() -> None:
     document = read_text(
         "第一行正常文字\n".encode() + b"bad \xff\xfe\x00\n" + "保修期二十四个月".encode(), "a.txt"

@@ -440,7 +440,9 @@ def test_read_shows_text_chunks_and_cost(citeward: CommandLine, docs: Path) -> N
     (row,) = citeward.done("read", str(docs / "handbook.md"))["rows"]
     assert set(row) == {
         "file", "state", "code", "reason", "pages", "text", "chunks", "warnings", "seconds", "peak_mib",
+        "characters_in", "characters_out",
     }  # fmt: skip
+    assert row["characters_out"] == len("".join(row["text"].split())) <= row["characters_in"]
     assert set(row["chunks"][0]) == {"start", "end", "page", "section"}
     whole = "".join(row["text"][chunk["start"] : chunk["end"]] for chunk in row["chunks"])
     assert "".join(whole.split()) == "".join(row["text"].split())
