@@ -98,6 +98,7 @@ class _PlainXml(TreeBuilder):
         super().__init__()
         self._package = package
         self._wanted = taken
+        self._is_wanted: dict[str, bool] = {}  # by full name: looked up for every element
         self._ended: list[Element] = []
 
     def doctype(self, *_: object) -> None:
@@ -105,7 +106,9 @@ class _PlainXml(TreeBuilder):
 
     def end(self, tag: str) -> Element:
         element = super().end(tag)
-        if self._wanted and local_name(element) in self._wanted:
+        if tag not in self._is_wanted:
+            self._is_wanted[tag] = local_name(element) in self._wanted
+        if self._is_wanted[tag]:
             self._ended.append(element)
         return element
 

@@ -135,6 +135,8 @@ def _formats(package: Package) -> list[str]:
 
 def _string(item: Element) -> str:
     """Its runs together, without the readings that stand above Chinese and Japanese words."""
+    if len(item) == 1 and local_name(item[0]) == "t":
+        return item[0].text or ""
     runs = [item, *(one for one in item if local_name(one) == "r")]
     return "".join(one.text or "" for run in runs for one in run if local_name(one) == "t")
 
@@ -165,7 +167,7 @@ def _take_row(sheet: Sheet, row: Element, styles: Styles) -> None:
     number = int(attribute(row, "r") or max(sheet.rows, default=0) + 1)
     cells: list[str] = []
     for cell in row:
-        found = REFERENCE.match(attribute(cell, "r"))
+        found = REFERENCE.match(cell.get("r", ""))  # plain: attributes of cells have no namespace
         place = _column(found.group(1)) if found else len(cells)
         cells += [""] * (min(place, WIDEST) - len(cells))
         cells.append(_cell(sheet, cell, styles))
@@ -209,13 +211,12 @@ def _with_gaps(rows: dict[int, list[str]]) -> Iterator[list[str]]:
 
 
 def _cell(sheet: Sheet, cell: Element, styles: Styles) -> str:
-    kind, held = attribute(cell, "t"), child(cell, "v")
+    kind, held = cell.get("t", ""), {local_name(one): one for one in cell}
     if kind == "inlineStr":
-        inline = child(cell, "is")
-        return "" if inline is None else _string(inline)
-    value = "" if held is None else (held.text or "")
+        return _string(held["is"]) if "is" in held else ""
+    value = (held["v"].text or "") if "v" in held else ""
     if not value:
-        sheet.without_result += child(cell, "f") is not None
+        sheet.without_result += "f" in held
         return ""
     if kind == "s":
         return styles.shared[int(value)]
@@ -223,7 +224,7 @@ def _cell(sheet: Sheet, cell: Element, styles: Styles) -> str:
         return "TRUE" if value == "1" else "FALSE"
     if kind in ("str", "e", "d"):
         return value
-    style = int(attribute(cell, "s") or 0)
+    style = int(cell.get("s", 0))
     return shown(value, styles.formats[style] if style < len(styles.formats) else "", styles.from_1904)
 
 
