@@ -37,12 +37,12 @@ class Request:
 
 def requests(random: Random, number: int) -> list[Request]:
     def one(place: int) -> Request:
-        prompt, most = random.randint(1, 700), random.randint(1, 300)
-        leaves = random.randint(1, 60) if random.random() < 0.15 else None
-        tenant = random.choice("aaaaaabc")
-        return Request(
-            str(place), tenant, prompt, most, random.randint(1, most), leaves, random.random() < 0.3
-        )
+        """Most of them write little, and write all that they may: else little of what is held is used."""
+        prompt, most = random.randint(1, 700), random.randint(1, random.choice((30, 30, 30, 30, 300)))
+        writes = random.choice((most, most, random.randint(1, most)))
+        leaves = random.randint(1, 20) if random.random() < 0.25 else None
+        tenant, is_crash = random.choice("aaaaaabc"), random.random() < 0.3
+        return Request(str(place), tenant, prompt, most, writes, leaves, is_crash)
 
     return [one(place) for place in range(number)]
 
@@ -143,3 +143,38 @@ def test_the_same_requests_without_admission_are_put_back_and_wait(layers: Seque
         engine.step()
     assert engine.preemptions > 0
     assert engine.capacity_waits > 0
+
+
+# What was measured on a real server: 32 usable blocks of 128, sixteen requests of 300 + 250 tokens at once.
+MEASURED = [Layers(128)]
+ALIKE = [Request(str(place), "a", 300, 250, 250, None, False) for place in range(16)]
+
+
+def measured_engine() -> SimulatedEngine:
+    return SimulatedEngine(32, MEASURED, 2048)
+
+
+def test_the_simulated_engine_does_what_a_real_one_was_seen_to_do() -> None:
+    """Ten at a time, six put back. They come over HTTP, so one after the other, a step apart."""
+    engine, most_running = measured_engine(), 0
+    for request in ALIKE:
+        engine.add(request.name, request.prompt, request.writes)
+        engine.step()
+    while engine.waiting or engine.running:
+        engine.step()
+        most_running = max(most_running, len(engine.running))
+    assert (most_running, engine.preemptions, engine.most_used) == (10, 6, 32)
+
+
+@pytest.mark.parametrize(("too_few", "at_once", "is_safe"), [(0, 6, True), (1, 8, False)])
+def test_with_a_block_less_for_each_they_are_put_back(too_few: int, at_once: int, is_safe: bool) -> None:
+    """Six at a time take 30 of 32 blocks; what is reserved is what is needed, to the block."""
+    service, most_running = Service(measured_engine(), Room(32, 2048, 16 - too_few, 128, 0.0)), 0
+    for request in ALIKE:
+        service.ask(request)
+    while service.waiting or service.inside:
+        service.step()
+        most_running = max(most_running, len(service.inside))
+    assert most_running == at_once
+    assert (service.engine.preemptions == 0) is is_safe
+    assert service.engine.most_used == (30 if is_safe else 32)
