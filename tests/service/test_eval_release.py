@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, replace
 from math import inf, nan
 from pathlib import Path
 
@@ -23,6 +23,7 @@ from service.evaluation.releasing.release import Folders, Release, compare_model
 from service.evaluation.releasing.rows import finding
 from service.evaluation.scoring.sheet import Sheet, write_sheet
 from service.evaluation.sets.cases import Case, CaseDocument, CaseSet, CaseUser
+from service.evaluation.sets.released import read_case_set
 from service.types import AnswerLanguage
 from tests.fakes import LetterModel
 from tests.service.test_cli_commands import command_line
@@ -252,16 +253,33 @@ def test_one_chat_question_is_refused_with_2(base: Path, candidate: Path, tmp_pa
     assert "at least 10 in each of en and zh" in ended.err
 
 
-def write_set(folder: Path) -> Path:
-    """One document, one question."""
+@pytest.mark.parametrize(("right", "code", "said"), [(1.0, 0, "ships"), (0.0, 1, "does not ship")])
+def test_the_command_says_the_verdict_with_its_reasons_and_ends_so(
+    base: Path, candidate: Path, tmp_path: Path, right: float, code: int, said: str
+) -> None:
+    folder = write_set(tmp_path / "sets" / "chat" / "v1", a_set().cases)
+    case_set = read_case_set(folder)
+    runs = (
+        folders(base, case_set).run,
+        folders(candidate, case_set, lambda _, one: (attempt(one), right)).run,
+    )
+    asked = [
+        *("eval", "release", str(base), str(candidate), "--set", str(folder), "--no-perplexity"),
+        *("--base-run", str(runs[0]), "--candidate-run", str(runs[1])),
+    ]
+    shown = command_line(tmp_path)(*asked)
+    assert shown.code == code
+    assert f"{case_set.label}@{case_set.sha256[:12]}: {said}." in shown.out
+    assert "task quality, long context: not measured, 0 of 39." in shown.out
+    assert "power" in shown.out
+    assert command_line(tmp_path)(*asked, "--json").json["verdict"]["said"] == said
+
+
+def write_set(folder: Path, cases: Sequence[Case] = (case(1, "en"),)) -> Path:
+    """One document, and these questions."""
     (folder / "corpus").mkdir(parents=True)
     (folder / "corpus" / "a.md").write_text("Hello.")
-    row = {
-        "id": "q", "question": "Hello?", "language": "en", "domain": "chat", "kind": "single_fact",
-        "risk": "low", "difficulty": "easy", "asker": "ana", "outcome": "answered", "answers": [],
-        "evidence": [],
-    }  # fmt: skip
-    (folder / "questions.jsonl").write_text(json.dumps(row) + "\n")
+    (folder / "questions.jsonl").write_text("".join(json.dumps(asdict(one)) + "\n" for one in cases))
     hashes = {
         name: hashlib.sha256((folder / name).read_bytes()).hexdigest()
         for name in ("questions.jsonl", "corpus/a.md")
