@@ -16,6 +16,7 @@ from service.evaluation.asking.indexed import Indexed, counter, index_documents
 from service.evaluation.asking.scratch import ASKER, scratch_installation
 from service.evaluation.scoring.measures import Figures, measure
 from service.evaluation.sets.beir import RetrievalSet, SetDocument, SetQuestion, Slice
+from service.follow_up import understood
 from service.parts import Parts
 from service.question import language_of
 from service.retrieve import retrieve
@@ -107,7 +108,8 @@ def _ask(
 
 
 def _question(one: SetQuestion, collection_id: str) -> Question:
-    return Question(one.text, language_of(one.text), collections=(collection_id,))
+    asked = Question(one.text, language_of(one.text), collections=(collection_id,), turns=one.turns)
+    return understood(asked)
 
 
 def _by_rank(found: Iterable[Candidate], rank_of: Callable[[Candidate], int | None]) -> list[Candidate]:

@@ -115,3 +115,19 @@ def test_a_line_that_cannot_be_used_is_named(tmp_path: Path, line: str) -> None:
         file.write(line + "\n")
     with pytest.raises(InvalidInput, match=r"Line 3 of .*corpus\.jsonl"):
         read_set(folder)
+
+
+def test_questions_with_turns_before_them_are_asked_as_they_stand_and_within_their_conversation(
+    tmp_path: Path,
+) -> None:
+    history = [{"role": "user", "content": "Where is it?"}, {"role": "assistant", "content": "There."}]
+    queries = [
+        {"query_id": "q1", "question": "And when?", "lang": "en", "history": history},
+        {"query_id": "q2", "question": "Which desk is it?", "lang": "en", "history": []},
+    ]
+    (tmp_path / "corpus.jsonl").write_text(json.dumps({"doc_id": "d1", "title": "", "text": "A desk."}))
+    (tmp_path / "queries.jsonl").write_text("\n".join(map(json.dumps, queries)))
+    (tmp_path / "qrels.tsv").write_text("query_id\tdoc_id\trelevance\nq1\td1\t1\nq2\td1\t1\n")
+    alone, within = read_set(tmp_path).slices
+    assert (alone.name, [one.turns for one in alone.questions]) == ("en", [(), ()])
+    assert (within.name, [len(one.turns) for one in within.questions]) == ("conversation-en", [1, 0])

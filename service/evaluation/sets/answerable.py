@@ -8,14 +8,14 @@ are there, which were found for the question and do not answer it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 from ingest.corpus.errors import InvalidInput
 from ingest.read.language import language_of
-from service.evaluation.sets.beir import SetDocument, read_rows, read_true_documents
+from service.evaluation.sets.beir import SetDocument, read_rows, read_true_documents, turns_before
 from service.types import Turn
 
 Kind = Literal["out_of_corpus", "near_miss", "noise"]
@@ -84,21 +84,3 @@ def _asked(row: Mapping[str, Any], kind: Kind | None) -> Asked:
     text = str(row["question"] if "question" in row else row["text"])
     name = str(row["query_id"] if "query_id" in row else row["_id"])
     return Asked(name, text, row.get("lang") or language_of(text), kind, turns_before(row))
-
-
-def turns_before(row: Mapping[str, Any]) -> tuple[Turn, ...]:
-    """Of the row's `history` each last question before an answer, with that answer."""
-    return tuple(
-        Turn(f"before-{number}", question, question, answer, ())
-        for number, (question, answer) in enumerate(_pairs(row.get("history") or ()))
-    )
-
-
-def _pairs(messages: Iterable[Mapping[str, str]]) -> Iterator[tuple[str, str]]:
-    question = ""
-    for message in messages:
-        if message["role"] == "user":
-            question = message["content"]
-        elif question:
-            yield question, message["content"]
-            question = ""

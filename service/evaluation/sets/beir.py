@@ -11,12 +11,13 @@ import csv
 import gzip
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from ingest.corpus.errors import InvalidInput
 from ingest.read.language import language_of
+from service.types import Turn
 
 # (language of the questions, the one language indexed): sets whose documents are translations of each other.
 CROSS_LINGUAL: Mapping[str, tuple[tuple[str, str], ...]] = {"xquad": (("zh", "en"),)}
@@ -37,6 +38,7 @@ class SetQuestion:
     id: str
     text: str
     language: str
+    turns: tuple[Turn, ...] = ()  # of its conversation, oldest first
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,13 +63,15 @@ def read_set(folder: Path) -> RetrievalSet:
 
     A slice is the language of the questions, over all documents. xquad, whose documents are translations, has
     `zh-en` too: Chinese questions over English documents. Questions of `policy_queries.jsonl`, where it is
-    there, are `policy-<language>`; the others are then `records`.
+    there, are `policy-<language>`; the others are then `records`. Where questions have a `history`, they are
+    asked as they stand, and once more within their conversation as `conversation-<language>`.
 
     :raises InvalidInput: if a file is missing or a line cannot be used, naming both.
     """
     name = folder.resolve().name
     documents = tuple(map(_document, read_rows(_corpus_file(folder))))
-    questions = _questions(folder / "queries.jsonl")
+    in_conversation = _questions(folder / "queries.jsonl")
+    questions = tuple(replace(one, turns=()) for one in in_conversation)
     relevant = _qrels(_qrels_file(folder))
     policy = folder / "policy_queries.jsonl"
     if policy.exists():
@@ -77,6 +81,8 @@ def read_set(folder: Path) -> RetrievalSet:
         slices = [_slice("records", documents, questions, relevant), *about_policy]
     else:
         slices = [*by_language(questions, documents, relevant)]
+    if any(one.turns for one in in_conversation):
+        slices += by_language(in_conversation, documents, relevant, "conversation-")
     for asked, indexed in CROSS_LINGUAL.get(name, ()):
         within = tuple(one for one in documents if one.language == indexed)
         across = (one for one in questions if one.language == asked)
@@ -136,7 +142,25 @@ def _questions(path: Path) -> tuple[SetQuestion, ...]:
 
 def _question(row: Mapping[str, Any]) -> SetQuestion:
     text = row["question"] if "question" in row else row["text"]
-    return SetQuestion(_id(row, "query_id"), text, row.get("lang") or language_of(text))
+    return SetQuestion(_id(row, "query_id"), text, row.get("lang") or language_of(text), turns_before(row))
+
+
+def turns_before(row: Mapping[str, Any]) -> tuple[Turn, ...]:
+    """Of the row's `history` each last question before an answer, with that answer."""
+    return tuple(
+        Turn(f"before-{number}", question, question, answer, ())
+        for number, (question, answer) in enumerate(_pairs(row.get("history") or ()))
+    )
+
+
+def _pairs(messages: Iterable[Mapping[str, str]]) -> Iterator[tuple[str, str]]:
+    question = ""
+    for message in messages:
+        if message["role"] == "user":
+            question = message["content"]
+        elif question:
+            yield question, message["content"]
+            question = ""
 
 
 def _id(row: Mapping[str, Any], name: str) -> str:

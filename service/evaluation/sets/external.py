@@ -13,13 +13,14 @@ from pathlib import Path
 from typing import Any
 
 from ingest.corpus.types import AccessList
-from service.evaluation.sets.answerable import ASKED_BACK, FALSE_ON_PURPOSE, turns_before
+from service.evaluation.sets.answerable import ASKED_BACK, FALSE_ON_PURPOSE
 from service.evaluation.sets.beir import (
     Judgements,
     SetDocument,
     read_judgements,
     read_rows,
     read_true_documents,
+    turns_before,
 )
 from service.evaluation.sets.cases import Case, CaseDocument, CaseSet, CaseUser, Kind, Quote
 from service.evaluation.sets.released import is_released, read_case_set
