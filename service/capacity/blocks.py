@@ -33,6 +33,7 @@ class CachedLayers:
     token_bytes: int = 0
     window: int = 0
     state_bytes: int = 0
+    heads: int = 0  # on one rank; layers with other heads are of another kind even if they take as much
 
     def __post_init__(self) -> None:
         size = self.state_bytes if self.kind == "state" else self.token_bytes
@@ -133,9 +134,18 @@ def layout_of(layers: Iterable[CachedLayers], engine: Engine, *, block_fixed: bo
         group = _one_group(alike, block_size)
         return Layout((group,), sum(_page(one, block_size) * one.count for one in alike))
     page = max(_page(one, block_size) for one in alike)
+    if any(one.kind == "latent" and page % _page(one, block_size) for one in alike):
+        return _all_charged_in_full(alike, engine)
     size = _group_size([one.count for one in alike])
     groups = [group for one in alike for group in _split(one, block_size, page, size)]
     return Layout(tuple(groups), size * page)
+
+
+def _all_charged_in_full(alike: Sequence[CachedLayers], engine: Engine) -> Layout:
+    """A page of latent vectors can be given no padding: beside windows these are charged in full instead."""
+    if any(one.kind not in ("full", "latent", "sliding") for one in alike):
+        raise InvalidInput("Pages of latent vectors cannot be made equal to the others.", field="layers")
+    return layout_of(alike, replace(engine, hybrid=False))
 
 
 def _merged(layers: Iterable[CachedLayers]) -> Sequence[CachedLayers]:
@@ -196,11 +206,6 @@ def _split(layers: CachedLayers, block_size: int, page: int, size: int) -> Itera
     tokens = block_size
     if layers.kind != "state" and own < page and page % own == 0:
         tokens *= page // own
-    elif layers.kind == "latent" and own < page:
-        raise InvalidInput(
-            f"A latent page of {own} bytes can be made no page of {page}: vLLM refuses to start.",
-            field="layers",
-        )
     number = divided(layers.count, size)
     for index in range(number):
         held = len(range(index, layers.count, number))

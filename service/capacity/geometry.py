@@ -81,7 +81,9 @@ class Geometry:
             return CachedLayers("latent", layers.count, kv.latent_bytes(layers.key_width))
         if layers.kind in ("full", "sliding", "chunked"):
             width = kv.bytes(layers.token_values(ranks))
-            return CachedLayers(layers.kind, layers.count, width, layers.window)
+            return CachedLayers(
+                layers.kind, layers.count, width, layers.window, heads=layers.heads_on_a_rank(ranks)
+            )
         assert layers.state is not None, layers
         convolution, recurrent = layers.state.values(ranks, speculative)
         model = kv_dtype_of("auto", self.dtype)

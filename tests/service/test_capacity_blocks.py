@@ -61,6 +61,11 @@ WORKED = {
         [CachedLayers("full", 17, 2048), CachedLayers("state", 48, state_bytes=1634304)],
         replace(GPU, speculative_tokens=3), 128000, 4, 27852800, 175,
     ),
+    # pages of 18,432 and 65,536 bytes: no multiple, no padding, so one group and the window for nothing
+    "latent vectors beside windows": (
+        [CachedLayers("latent", 4, 1152), CachedLayers("sliding", 2, 4096, 64)],
+        GPU, 8192, 1, 4 * 18432 + 2 * 65536, 512,
+    ),
     "states alone": ([CachedLayers("state", 64, state_bytes=1000)], GPU, 10**6, 1, 64000, 2),
     "an encoder's input": (
         [CachedLayers("full", 4, 512), CachedLayers("cross", 4, 512, 1500)], GPU, 448, 2, 4 * 8192, 28 + 94
@@ -122,7 +127,7 @@ def test_more_tokens_in_flight_cost_every_window() -> None:
     ("layers", "field"),
     [
         ([], "layers"),
-        ([CachedLayers("latent", 4, 1152), CachedLayers("sliding", 4, 4096, 64)], "layers"),
+        ([CachedLayers("latent", 4, 1152), CachedLayers("chunked", 4, 4096, 64)], "layers"),
     ],
 )
 def test_what_cannot_be_laid_out_is_refused(layers: list[CachedLayers], field: str) -> None:

@@ -58,7 +58,10 @@ class Layers:
         """Values that one token takes in one of these layers on one rank; heads are copied, never split."""
         if self.kind == "latent":
             return self.key_width
-        return max(1, self.kv_heads // tensor_parallel) * (self.key_width + self.value_width)
+        return self.heads_on_a_rank(tensor_parallel) * (self.key_width + self.value_width)
+
+    def heads_on_a_rank(self, tensor_parallel: int) -> int:
+        return max(1, self.kv_heads // tensor_parallel)
 
 
 @dataclass(frozen=True, slots=True)
