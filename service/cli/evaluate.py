@@ -7,6 +7,7 @@ import typer
 from service.cli.eval_compare import compare
 from service.cli.eval_gate import gate
 from service.cli.eval_install import install
+from service.cli.eval_refusal import refusal
 from service.cli.eval_release import release
 from service.cli.eval_retrieval import retrieval
 from service.cli.eval_run import run
@@ -17,6 +18,7 @@ evaluate = typer.Typer(help="Figures over evaluation sets.", no_args_is_help=Tru
 app.add_typer(evaluate, name="eval")
 
 evaluate.command()(retrieval)
+evaluate.command()(refusal)
 evaluate.command()(install)
 evaluate.command()(run)
 evaluate.command()(compare)
