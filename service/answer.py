@@ -23,7 +23,7 @@ from ingest.corpus.types import Principal
 from service.assemble import AnswerInProgress, cite
 from service.checking.check import check_statement
 from service.fit import pack_evidence
-from service.follow_up import understood
+from service.follow_up import is_unclear, understood
 from service.look_up import look_up, still_readable
 from service.pack import first_of
 from service.parts import Parts
@@ -91,7 +91,8 @@ async def stages(making: AnswerInProgress, parts: Parts) -> AsyncGenerator[Event
         code = why_nothing_is_shown(making)
 
     if code is not None:
-        making.refusal = refuse(code, question.language)
+        unclear = code == "insufficient_evidence" and is_unclear(question)
+        making.refusal = refuse("question_unclear" if unclear else code, question.language)
         yield Refused(making.refusal)
 
 

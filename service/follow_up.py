@@ -12,12 +12,11 @@ from dataclasses import replace
 
 from ingest.sentences import sentence_spans
 from service.checking.overlap import content_words
+from service.question import HAN
 from service.types import Question, Turn
 
 TURNS_HEARD = 2  # questions before, nearest first, and the first sentence of the last answer
-LONGEST = (
-    200  # characters: of a question written out, and of what is put in front: both fit an embedder
-)
+LONGEST = 200  # characters: of a question written out, and of what is put in front: both fit an embedder
 FEW_WORDS = 2  # that name something; a question of so few is about what was spoken of
 POINTS_BACK = re.compile(
     r"^(?:and|but|or|so|then|also|what about|how about|what if)\b"
@@ -46,9 +45,22 @@ def understood(question: Question) -> Question:
 
 def points_back(text: str) -> bool:
     """Whether it can hardly be understood without what was said before."""
-    return bool(
-        POINTS_BACK.search(text) or POINTS_BACK_ZH.search(text) or len(content_words(text)) <= FEW_WORDS
-    )
+    return _refers(text) or _is_short(text, signs=4)
+
+
+def is_unclear(question: Question) -> bool:
+    """Whether it speaks of something that nobody has named, as "What does it cost?" does when asked first."""
+    return not question.turns and _refers(question.text) and _is_short(question.text, signs=8)
+
+
+def _is_short(text: str, signs: int) -> bool:
+    """Of few words that name something or, in Chinese, of few signs: a sign is part of several words."""
+    written = len(HAN.findall(text))
+    return written <= signs if written else len(content_words(text)) <= FEW_WORDS
+
+
+def _refers(text: str) -> bool:
+    return bool(POINTS_BACK.search(text) or POINTS_BACK_ZH.search(text))
 
 
 def _about(before: list[Turn]) -> tuple[str, ...]:

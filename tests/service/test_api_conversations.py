@@ -79,3 +79,8 @@ def test_what_was_said_of_a_source_that_is_no_longer_open_is_neither_shown_nor_h
     second = ask(world.bob, "And when?", first["conversation_id"])
     assert "Quokka" not in shown
     assert "Quokka" not in str(second)
+
+
+def test_a_first_question_that_nothing_answers_and_that_names_nothing_is_asked_back(world: World) -> None:
+    assert ask(world.bob, "And when?")["refusal"]["code"] == "question_unclear"
+    assert ask(world.bob, "Which vaccinations are recommended?")["refusal"]["code"] == "insufficient_evidence"

@@ -1,6 +1,6 @@
 import pytest
 
-from service.follow_up import points_back, understood
+from service.follow_up import is_unclear, points_back, understood
 from service.types import Question, Turn
 
 
@@ -43,6 +43,7 @@ def test_a_question_that_points_back_is_written_out(question: str) -> None:
         "员工每年享有多少天带薪年假？",
         "公司体检的标准是多少钱一人？",
         "出差住宿费的报销上限是什么？",
+        "年假有几天？",
     ],
 )
 def test_a_question_that_can_stand_alone_stays_as_it_is(question: str) -> None:
@@ -77,3 +78,16 @@ def test_a_follow_up_to_a_follow_up_stands_behind_the_question_that_was_asked() 
 def test_a_long_question_says_enough_by_itself() -> None:
     question = "Is it so? " + "We have three offices and two warehouses. " * 6
     assert understood(Question(question, "en", turns=(turn("Why?"),))).text == question
+
+
+@pytest.mark.parametrize("question", ["What does it cost?", "And when?", "它要多少钱？", "那个怎么办？"])
+def test_a_first_question_about_something_that_nobody_named_is_unclear(question: str) -> None:
+    assert is_unclear(Question(question, "en"))
+    assert not is_unclear(Question(question, "en", turns=(turn("Where is the canteen?"),)))
+
+
+@pytest.mark.parametrize(
+    "question", ["Canteen hours?", "年假有几天？", "Is the parking permit sold at the desk that opens at 9?"]
+)
+def test_a_question_that_names_something_is_clear(question: str) -> None:
+    assert not is_unclear(Question(question, "en"))
