@@ -5,6 +5,8 @@ from __future__ import annotations
 import typer
 
 from service.cli.capacity_geometry import geometry
+from service.cli.capacity_plan import plan
+from service.cli.capacity_raw import kv, weights
 from service.cli.capacity_replay import replay
 
 app = typer.Typer()
@@ -13,3 +15,6 @@ app.add_typer(capacity, name="capacity")
 
 capacity.command()(geometry)
 capacity.command()(replay)
+capacity.command()(plan)
+capacity.command()(kv)
+capacity.command()(weights)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as some
 
 from ingest.corpus.errors import InvalidInput
@@ -177,6 +177,7 @@ TOKENS = some.integers(1, 200_000)
 
 
 @given(MODELS, ENGINES, TOKENS, TOKENS)
+@settings(deadline=None)  # machines are shared
 def test_a_longer_request_never_takes_less(
     layers: list[CachedLayers], engine: Engine, tokens: int, more: int
 ) -> None:
@@ -185,6 +186,7 @@ def test_a_longer_request_never_takes_less(
 
 
 @given(MODELS, ENGINES, TOKENS)
+@settings(deadline=None)  # machines are shared
 def test_blocks_hold_at_least_what_the_full_layers_keep(
     layers: list[CachedLayers], engine: Engine, tokens: int
 ) -> None:
@@ -196,6 +198,7 @@ def test_blocks_hold_at_least_what_the_full_layers_keep(
 
 
 @given(MODELS, ENGINES, some.integers(0, 10**11))
+@settings(deadline=None)  # machines are shared
 def test_the_blocks_given_out_never_exceed_the_memory(
     layers: list[CachedLayers], engine: Engine, memory: int
 ) -> None:
@@ -204,6 +207,7 @@ def test_the_blocks_given_out_never_exceed_the_memory(
 
 
 @given(MODELS, ENGINES, TOKENS, some.integers(0, 50_000))
+@settings(deadline=None)  # machines are shared
 def test_sequences_that_fit_fit_without_the_null_block(
     layers: list[CachedLayers], engine: Engine, tokens: int, blocks: int
 ) -> None:
@@ -213,6 +217,7 @@ def test_sequences_that_fit_fit_without_the_null_block(
 
 
 @given(MODELS, ENGINES, some.integers(1, 5000))
+@settings(deadline=None)  # machines are shared
 def test_the_longest_is_the_longest(layers: list[CachedLayers], engine: Engine, blocks: int) -> None:
     layout = layout_of(layers, engine)
     longest = layout.longest(blocks, engine, 300_000)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as some
 from typer.testing import CliRunner
 
@@ -225,6 +225,7 @@ def test_a_file_that_is_no_log_is_refused(tmp_path: Path) -> None:
 
 
 @given(some.integers(1, 10**6), some.integers(1, 20000), some.sampled_from([1, 3]))
+@settings(deadline=None)  # machines are shared
 def test_the_blocks_behind_printed_tokens_are_found(blocks: int, longest: int, kinds: int) -> None:
     layers = [[FULL], WINDOWS, STATES][kinds - 1]
     found = row(layers=layers, max_model_len=longest, reporting="concurrency*max_model_len", block_size=None)

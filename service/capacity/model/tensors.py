@@ -27,11 +27,6 @@ class Tensor:
     def elements(self) -> int:
         return self.count * prod(self.shape)
 
-    @property
-    def rows(self) -> int:
-        """Output rows of all of them; a vector has one."""
-        return self.count * (prod(self.shape[:-1]) if len(self.shape) > 1 else 1)
-
     def on_a_rank(self, tensor_parallel: int) -> int:
         """Elements on the fullest of so many ranks."""
         return ceil(self.elements / min(tensor_parallel, self.ranks))

@@ -35,18 +35,24 @@ class Scheme:
     zero_bits: int = 0
     column_bits: int = 0  # for each input column: GPTQ's order of groups
     parts: frozenset[Part] = LINEAR
+    multiple: int = 1  # kernels want rows and columns of a multiple: the rest is loaded as padding
 
     def weights(self, tensor: Tensor) -> int:
-        return ceil(tensor.elements * self.bits / 8)
+        out, into = self._loaded(tensor)
+        return ceil(tensor.count * out * into * self.bits / 8)
 
     def scales(self, tensor: Tensor) -> int:
-        out, into = tensor.shape
+        out, into = self._loaded(tensor)
         if self.block is not None:
             groups = tensor.count * ceil(out / self.block[0]) * ceil(into / self.block[1])
         else:
-            groups = tensor.rows * (ceil(into / self.group) if self.group else 1)
+            groups = tensor.count * out * (ceil(into / self.group) if self.group else 1)
         columns = tensor.count * into * self.column_bits
         return ceil((groups * (self.scale_bits + self.zero_bits) + columns) / 8)
+
+    def _loaded(self, tensor: Tensor) -> tuple[int, int]:
+        out, into = (ceil(one / self.multiple) * self.multiple for one in tensor.shape)
+        return out, into
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +139,7 @@ def _bitsandbytes(given: Mapping[str, object]) -> Scheme:
 
 def _mxfp4(given: Mapping[str, object]) -> Scheme:
     del given  # the format leaves nothing open; only experts are stored so
-    return Scheme("mxfp4", 4, 32, scale_bits=8, parts=frozenset({"experts"}))
+    return Scheme("mxfp4", 4, 32, scale_bits=8, parts=frozenset({"experts"}), multiple=256)
 
 
 def _modelopt(given: Mapping[str, object]) -> Scheme:
