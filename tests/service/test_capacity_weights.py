@@ -1,4 +1,4 @@
-"""Bytes of weights, worked by hand for each way to quantise; parameters as a second implementation has them."""
+"""Bytes of weights, worked by hand for each way to quantise; parameters as another implementation has them."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ PHASES = (
     "first_statement",
     "e2e",
 )
-REJECTIONS = frozenset({"over_budget", "queue_full", "no_capacity", "rate"})  # codes: turned away before any work
+REJECTIONS = frozenset({"over_budget", "queue_full", "no_capacity", "rate"})  # codes, before any work
 MILLION, SECONDS_AN_HOUR = 1_000_000, 3_600
 
 
