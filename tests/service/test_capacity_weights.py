@@ -1,4 +1,4 @@
-"""Bytes of weights, worked by hand for each way to quantise; parameters as another implementation has them."""
+"""Bytes of weights, worked by hand for each way to quantise; parameters as another program has them."""
 
 from __future__ import annotations
 
@@ -108,6 +108,7 @@ def test_mxfp4_is_for_experts_alone() -> None:
         (["re:.*self_attn.*"], 2),
         (["model.layers.0.mlp", "lm_head"], 0),
         (["re:.*mlp.gate$"], 0),
+        (["re:("], 2),  # what cannot be read is taken to spare, which takes more room
         ([], 0),
     ],
 )
@@ -123,6 +124,8 @@ def test_what_a_config_spares_keeps_its_width(spared: list[str], layers: int) ->
     [
         ({"quant_method": "magic"}, "quant_method"),
         ({}, "quant_method"),
+        ({"quant_method": "fp8", "weight_block_size": [0, 128]}, "weight_block_size"),
+        ({"quant_method": "fp8", "weight_block_size": ["a", 128]}, "weight_block_size"),
         ({"quant_method": "gptq", "bits": 4}, "group_size"),
         ({"quant_method": "awq"}, "bits"),
         ({"quant_method": "bitsandbytes"}, "load_in_4bit"),
