@@ -97,8 +97,8 @@ def geometry_of(
     id_: str, config: Mapping[str, object], quantization: Mapping[str, object] | None = None
 ) -> Geometry:
     """What can be known from `config`; what cannot is named in `unknown`, and its figures are missing."""
-    facts = facts_of(config, quantization)
     unknown: list[str] = []
+    facts = _or_unknown(lambda: facts_of(config, quantization), unknown) or Facts(config)
     if facts.flag(False, "is_encoder_decoder"):
         unknown.append("encoder-decoder: how long its encoder's input is")
     known = _or_unknown(lambda: architecture_of(facts), unknown)

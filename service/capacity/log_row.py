@@ -23,11 +23,13 @@ KINDS: Mapping[str, Cached] = {
     "sliding": "sliding",
     "sliding_window": "sliding",
     "chunked": "chunked",
+    "chunk": "chunked",
     "local": "chunked",
     "cross": "cross",
     "state": "state",
     "mamba": "state",
     "linear": "state",
+    "gdn": "state",
 }
 
 

@@ -10,7 +10,7 @@ from math import ceil
 
 from service.capacity.geometry import Geometry, Origin
 from service.capacity.gpus import Gpu
-from service.capacity.model.decoder import DEPTH, HIDDEN
+from service.capacity.model.decoder import HIDDEN
 from service.capacity.model.facts import DTYPE_BYTES
 from service.capacity.model.feed_forward import EXPERTS, WIDTH
 from service.capacity.model.weights import weights_of
@@ -114,7 +114,7 @@ def _talk(serving: Serving) -> MemoryTerm:
 
 
 def _graphs(geometry: Geometry, serving: Serving) -> MemoryTerm:
-    layers = geometry.facts.whole(*DEPTH)
+    layers = geometry.facts.depth()
     how = f"{layers} layers of {GRAPH_A_LAYER // MIB} MiB"
     if serving.version < GRAPHS_ESTIMATED:
         how += "; this version takes them from beyond its budget"

@@ -1,4 +1,4 @@
-"""Bytes of weights, worked by hand for each way to quantise; parameters as another program has them."""
+"""Bytes of weights, worked by hand for each way to quantise; parameters as a second implementation has."""
 
 from __future__ import annotations
 

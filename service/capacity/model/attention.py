@@ -93,6 +93,8 @@ def kept_by(
     state: State | None = None,
 ) -> tuple[Layers, ...]:
     """Layers by kind, from how many there are of each; `full`: the heads of full layers where they differ."""
+    if counts.get("state") and state is None:
+        raise missing("layer_types", f"What a state of a {facts.model_type} holds is not known.")
     found: list[Layers] = []
     for kind in ORDER:
         if not counts.get(kind):

@@ -17,7 +17,6 @@ QkNorm = Literal[
 ]  # one for all heads, over all their values, or one for each head
 
 HIDDEN = ("hidden_size", "n_embd", "d_model")
-DEPTH = ("num_hidden_layers", "n_layer", "n_layers", "num_layers")
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,12 +40,12 @@ class Decoder:
 
     def kept(self, facts: Facts) -> tuple[Layers, ...]:
         """What the layers keep of a sequence."""
-        layers = facts.whole(*DEPTH)
+        layers = facts.depth()
         return kept_by(facts, self.windows(facts, layers), self._heads(facts))
 
     def tensors(self, facts: Facts) -> tuple[Tensor, ...]:
         """All that is loaded."""
-        hidden, layers = facts.whole(*HIDDEN), facts.whole(*DEPTH)
+        hidden, layers = facts.whole(*HIDDEN), facts.depth()
         return joined(
             (
                 outside(

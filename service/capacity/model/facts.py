@@ -15,6 +15,8 @@ LANGUAGE_PARTS = ("text_config", "llm_config", "language_config", "thinker_confi
 TOWERS = ("vision_config", "audio_config", "vision_tower_config", "sound_config", "visual")
 PUBLISHED = "the published implementation's default"
 SERVED = "bfloat16"
+DEPTH = ("num_hidden_layers", "n_layer", "n_layers", "num_layers")
+DEEPEST = 10_000  # layers; a config of more is a mistake
 DTYPE_BYTES = {"float32": 4, "float16": 2, "bfloat16": 2, "half": 2, "float": 4}
 
 
@@ -56,6 +58,16 @@ class Facts:
             self.inferred[names[0]] = f"{otherwise}: {why}"
             return otherwise
         return _whole(names[0], value, least=0)
+
+    def depth(self) -> int:
+        """How many layers there are.
+
+        :raises InvalidInput: that is not stated, or cannot be.
+        """
+        layers = self.whole(*DEPTH)
+        if layers > DEEPEST:
+            raise InvalidInput(f"No model has {layers} layers.", field=DEPTH[0])
+        return layers
 
     def flag(self, otherwise: bool, *names: str) -> bool:
         value = self.get(*names)

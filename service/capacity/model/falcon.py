@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from service.capacity.model.attention import Heads, Layers, heads_of, kept_by
-from service.capacity.model.decoder import DEPTH, HIDDEN, Decoder
+from service.capacity.model.decoder import HIDDEN, Decoder
 from service.capacity.model.facts import Facts
 from service.capacity.model.feed_forward import Dense
 from service.capacity.model.tensors import Tensor
@@ -18,7 +18,7 @@ class Falcon:
     """7B shares one key and value head among all; the newer make has groups, and may have two norms."""
 
     def kept(self, facts: Facts) -> tuple[Layers, ...]:
-        layers = facts.whole(*DEPTH)
+        layers = facts.depth()
         heads = heads_of(facts, facts.whole(*HIDDEN))
         kv = heads.kv if facts.flag(False, USED) else 1 if facts.flag(True, "multi_query") else heads.query
         return kept_by(facts, {"full": layers}, Heads(heads.query, kv, heads.width))

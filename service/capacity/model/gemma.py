@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from service.capacity.model.attention import Every, Heads, Kind, Layers, heads_of, in_order, kept_by
-from service.capacity.model.decoder import DEPTH, HIDDEN, projections
+from service.capacity.model.decoder import HIDDEN, projections
 from service.capacity.model.facts import Facts, missing
 from service.capacity.model.tensors import Tensor, experts, joined, linear, mlp, norm, outside
 
@@ -21,13 +21,13 @@ class Gemma4:
     """Full layers have heads of their own (global_head_dim), and may use keys for values."""
 
     def kept(self, facts: Facts) -> tuple[Layers, ...]:
-        layers = facts.whole(*DEPTH)
+        layers = facts.depth()
         own, shared = _own_and_shared(facts, PATTERN(facts, layers), layers, PERIOD)
         sliding, full = _heads(facts)
         return (*kept_by(facts, own, sliding, full=full), *_without(shared))
 
     def tensors(self, facts: Facts) -> tuple[Tensor, ...]:
-        hidden, layers = facts.whole(*HIDDEN), facts.whole(*DEPTH)
+        hidden, layers = facts.whole(*HIDDEN), facts.depth()
         own, shared = _own_and_shared(facts, PATTERN(facts, layers), layers, PERIOD)
         return joined(
             (
@@ -46,7 +46,7 @@ class Gemma3n:
     """What its layers keep; how many parameters it has is not known here."""
 
     def kept(self, facts: Facts) -> tuple[Layers, ...]:
-        layers = facts.whole(*DEPTH)
+        layers = facts.depth()
         own, shared = _own_and_shared(facts, Every(5, "sliding")(facts, layers), layers, 5)
         return (*kept_by(facts, own, heads_of(facts, facts.whole(*HIDDEN))), *_without(shared))
 
@@ -72,6 +72,8 @@ def _of_each_layer(heads: Heads, stated: Mapping[str, object]) -> Heads:
     if any(one != said[0] or set(one) - known for one in said) or len(said) != len(stated):
         raise missing("per_layer_config", "Layers that differ in more than head_dim and heads are not known.")
     own = said[0] if said else {}
+    if any(not isinstance(one, int) or one < 1 for one in own.values()):
+        raise missing("per_layer_config", f"per_layer_config says no sizes of heads, but {own}.")
     return Heads(heads.query, own.get("num_key_value_heads", heads.kv), own.get("head_dim", heads.width))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from service.capacity.model.attention import Layers
-from service.capacity.model.decoder import DEPTH, HIDDEN
+from service.capacity.model.decoder import HIDDEN
 from service.capacity.model.facts import Facts, missing
 from service.capacity.model.feed_forward import Dense, FeedForward
 from service.capacity.model.tensors import Tensor, joined, linear, norm, outside
@@ -21,10 +21,10 @@ class LatentDecoder:
         if facts.get("index_topk", "index_head_dim") is not None:
             raise missing("index_head_dim", "What the indexer of sparse attention keeps is not known.")
         width = facts.whole("kv_lora_rank") + facts.whole("qk_rope_head_dim")
-        return (Layers("latent", facts.whole(*DEPTH), key_width=width),)
+        return (Layers("latent", facts.depth(), key_width=width),)
 
     def tensors(self, facts: Facts) -> tuple[Tensor, ...]:
-        hidden, layers = facts.whole(*HIDDEN), facts.whole(*DEPTH)
+        hidden, layers = facts.whole(*HIDDEN), facts.depth()
         return joined(
             (
                 outside(facts.whole("vocab_size"), hidden, tied=facts.flag(False, "tie_word_embeddings")),

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from math import ceil
 
 from service.capacity.model.attention import Every, Layers, State, heads_of, kept_by
-from service.capacity.model.decoder import DEPTH, HIDDEN, projections, qk_norms
+from service.capacity.model.decoder import HIDDEN, projections, qk_norms
 from service.capacity.model.facts import Facts
 from service.capacity.model.feed_forward import Dense, FeedForward
 from service.capacity.model.tensors import Tensor, joined, linear, norm, outside
@@ -21,13 +21,13 @@ class DeltaNetDecoder:
     feed_forward: FeedForward = field(default_factory=Dense)
 
     def kept(self, facts: Facts) -> tuple[Layers, ...]:
-        layers = facts.whole(*DEPTH)
+        layers = facts.depth()
         return kept_by(
             facts, PATTERN(facts, layers), heads_of(facts, facts.whole(*HIDDEN)), state=_delta_state(facts)
         )
 
     def tensors(self, facts: Facts) -> tuple[Tensor, ...]:
-        hidden, layers = facts.whole(*HIDDEN), facts.whole(*DEPTH)
+        hidden, layers = facts.whole(*HIDDEN), facts.depth()
         counts, heads = PATTERN(facts, layers), heads_of(facts, hidden)
         full = counts.get("full", 0)
         bias = facts.flag(False, "attention_bias")
@@ -81,10 +81,10 @@ class Mamba:
         state = State(
             inner, facts.whole("conv_kernel", "d_conv"), inner * facts.whole("state_size", "d_state")
         )
-        return (Layers("state", facts.whole(*DEPTH), state=state),)
+        return (Layers("state", facts.depth(), state=state),)
 
     def tensors(self, facts: Facts) -> tuple[Tensor, ...]:
-        hidden, layers, inner = facts.whole(*HIDDEN), facts.whole(*DEPTH), _inner(facts)
+        hidden, layers, inner = facts.whole(*HIDDEN), facts.depth(), _inner(facts)
         kernel, wide = facts.whole("conv_kernel", "d_conv"), facts.whole("state_size", "d_state")
         bias = facts.flag(False, "use_bias")
         stated = facts.get("time_step_rank")
@@ -121,10 +121,10 @@ class Mamba2:
         state = State(
             heads * width + 2 * groups * wide, facts.whole("conv_kernel", "d_conv"), heads * width * wide
         )
-        return (Layers("state", facts.whole(*DEPTH), state=state),)
+        return (Layers("state", facts.depth(), state=state),)
 
     def tensors(self, facts: Facts) -> tuple[Tensor, ...]:
-        hidden, layers = facts.whole(*HIDDEN), facts.whole(*DEPTH)
+        hidden, layers = facts.whole(*HIDDEN), facts.depth()
         heads, width, groups, wide = self._shape(facts)
         inner, bias = heads * width, facts.flag(False, "use_bias")
         through = inner + 2 * groups * wide

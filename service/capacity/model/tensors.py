@@ -29,7 +29,7 @@ class Tensor:
 
     def on_a_rank(self, tensor_parallel: int) -> int:
         """Elements on the fullest of so many ranks."""
-        return ceil(self.elements / min(tensor_parallel, self.ranks))
+        return ceil(self.elements / max(1, min(tensor_parallel, self.ranks)))
 
 
 def linear(

@@ -80,7 +80,7 @@ def weights_of(tensors: Iterable[Tensor], facts: Facts, ranks: int = 1) -> Weigh
     scheme = scheme_of(facts)
     spared = _spared(facts)
     quantised = scales = unquantised = 0
-    for tensor in tensors:
+    for tensor in (one for one in tensors if one.elements):
         share = tensor.on_a_rank(ranks) / tensor.elements
         kept = _layers_spared(tensor, spared) / tensor.layers
         if scheme is None or tensor.part not in scheme.parts or len(tensor.shape) != 2:
@@ -112,11 +112,18 @@ def _number(given: Mapping[str, object], *names: str) -> int:
     return value
 
 
+def _block(given: object) -> tuple[int, int] | None:
+    """Rows and columns that share a scale; None where no such pair is given."""
+    if not isinstance(given, Sequence) or isinstance(given, str) or len(given) != 2:
+        return None
+    rows, columns = given
+    if not all(isinstance(one, int) and one > 0 for one in (rows, columns)):
+        raise missing("weight_block_size", f"Blocks of {given!r} weights cannot be.")
+    return rows, columns
+
+
 def _fp8(given: Mapping[str, object]) -> Scheme:
-    block = given.get("weight_block_size")
-    if isinstance(block, Sequence) and not isinstance(block, str) and len(block) == 2:
-        return Scheme("fp8", 8, block=(int(block[0]), int(block[1])))
-    return Scheme("fp8", 8)
+    return Scheme("fp8", 8, block=_block(given.get("weight_block_size")))
 
 
 def _gptq(given: Mapping[str, object]) -> Scheme:
@@ -170,9 +177,9 @@ def _compressed_tensors(given: Mapping[str, object]) -> Scheme:
 def _stored(weights: Mapping[str, object]) -> Scheme:
     bits, name = _number(weights, "num_bits"), f"compressed-tensors {weights.get('type', '')}".strip()
     zero = 0 if weights.get("symmetric", True) else bits
-    block, group = weights.get("block_structure"), weights.get("group_size")
-    if isinstance(block, Sequence) and not isinstance(block, str) and len(block) == 2:
-        return Scheme(name, bits, block=(int(block[0]), int(block[1])))
+    block, group = _block(weights.get("block_structure")), weights.get("group_size")
+    if block is not None:
+        return Scheme(name, bits, block=block)
     if isinstance(group, int) and group > 0:
         return Scheme(name, bits, group, scale_bits=16, zero_bits=zero)
     return Scheme(name, bits, zero_bits=zero)
@@ -220,7 +227,11 @@ def _layers_spared(tensor: Tensor, spared: Iterable[str]) -> int:
 
 
 def _names(name: str, pattern: str) -> bool:
+    """Whether an entry of a config means this tensor; an expression that cannot be read is taken to."""
     if pattern.startswith("re:"):
-        return re.search(pattern[3:].rpartition("layers")[2].lstrip(".*\\d+"), name) is not None
+        try:
+            return re.search(pattern[3:].rpartition("layers")[2].lstrip(".*\\d+"), name) is not None
+        except re.error:
+            return True
     bare = pattern.strip("*.")
     return bare != "" and (fnmatchcase(name, f"*{bare}*") or name.startswith(f"{bare}."))
