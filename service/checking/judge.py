@@ -1,38 +1,50 @@
 """Does a passage carry a statement? A judge by words and meaning, explainable and without a model of its own.
 
-Whole sentences of the passage are supported outright. Else the score is made of the share of the statement's
-words and character triples that the best stretch of up to three adjacent sentences holds, and of how near
-the two are in meaning. It knows no logic: numbers and negation are checked before it is asked.
+Whole sentences of the passage are supported outright. Else what `compare` tells of the two is weighed to a
+probability by weights that were fitted once (docs/checking.md). It knows no logic beyond cues: numbers and
+negation are checked before it is asked.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
-from math import exp
+from functools import lru_cache
 
-import numpy as np
-
-from ingest.corpus.seams import Embedder
+from ingest.corpus.script import script_of
+from ingest.corpus.seams import Embedder, TokenVectors
 from ingest.sentences import sentence_spans
-from service.checking.numbers import find_facts
-from service.checking.overlap import content_words, coverage
+from service.checking.compare import Comparison, compare, shared_form
+from service.checking.fitted import Fitted, shipped_judgement
+from service.checking.likeness import open_scales
+from service.checking.passage import (
+    Passage,
+    Span,
+    excerpt,
+    fitting_head,
+    read_passage,
+    room_of,
+    tokens_at,
+)
 from service.checking.plain import plain_text
 from service.seams import Support
 
-Span = tuple[int, int]
-LONGEST_STRETCH = 3  # adjacent sentences
-STRETCHES_EMBEDDED = 4  # of the best by words; embedding them all costs more than it tells
-TOKENS_AROUND = 16  # prefix and special tokens that the embedder adds
+REMEMBERED = 16  # texts: an answer's statements cite the same few passages; 0.5 MB each
 SIGNS_AROUND = re.compile(r"^[\s>*+•·\-–—#]+|[\s。！？｡!?….;；,，:：*]+$")
 
 
-@dataclass(frozen=True, slots=True)
 class LexicalSemanticJudge:
-    embedder: Embedder
-    threshold: float = 0.5
-    version: str = "words-and-meaning-1"
+    """Threads may share it."""
+
+    def __init__(self, embedder: Embedder, fitted: Fitted | None = None) -> None:
+        """:param fitted: other weights than those that ship."""
+        self._embedder = embedder
+        self._fitted = fitted or shipped_judgement()
+        self._scales = open_scales(embedder)
+        self._read = lru_cache(REMEMBERED)(read_passage)
+        self._vectors = lru_cache(REMEMBERED)(self._embedded)
+        self.version = self._fitted.version
+        self.threshold = self._fitted.threshold
 
     def support(self, premise: str, claim: str) -> Support:
         spans = sentence_spans(premise)
@@ -41,32 +53,40 @@ class LexicalSemanticJudge:
         quoted = _quoted_span(premise, claim, spans)
         if quoted is not None:
             return Support(1.0, *quoted, "The statement is a sentence of the passage.")
-        return self._compare(premise, claim, spans)
+        found = self.compare(premise, claim)
+        return Support(self._fitted.probability(found.features), *found.nearest, _reason(found))
 
-    def _compare(self, premise: str, claim: str, spans: Sequence[Span]) -> Support:
-        stretches = _stretches(spans)
-        shared = [_shared_form(claim, premise[start:end]) for start, end in stretches]
-        best = sorted(range(len(stretches)), key=lambda place: -shared[place])[:STRETCHES_EMBEDDED]
-        likeness = self._likeness(claim, [premise[slice(*stretches[place])] for place in best])
-        scores = [_score(shared[place], near) for place, near in zip(best, likeness, strict=True)]
-        chosen = int(np.argmax(scores))
-        start, end = stretches[best[chosen]]
-        return Support(
-            scores[chosen],
-            start,
-            end,
-            f"The nearest sentences share {shared[best[chosen]]:.0%}, likeness {likeness[chosen]:.2f}.",
-        )
+    def compare(self, premise: str, claim: str) -> Comparison:
+        """What is weighed. The premise has a sentence, and the claim is not blank."""
+        passage = self._read(premise)
+        head, kept = fitting_head(claim, self._embedder), self._kept(passage, claim)
+        said = tokens_at([(0, len(head))], head, self._vectors(head))
+        read = tokens_at(kept, premise, self._vectors(self._joined(premise, kept)))
+        scales = self._scales[script_of(claim), script_of(premise)]
+        return compare(claim, said, passage, read, scales)
 
-    def _likeness(self, claim: str, texts: Sequence[str]) -> list[float]:
-        vectors = self.embedder.embed_passages([self._fitting(text) for text in (claim, *texts)])
-        return [float(value) for value in vectors[1:] @ vectors[0]]
+    def embedded_texts(self, premise: str, claim: str) -> tuple[str, str]:
+        """What is embedded for `compare`, token by token: whoever has many pairs may do it at once."""
+        passage = self._read(premise)
+        return fitting_head(claim, self._embedder), self._joined(premise, self._kept(passage, claim))
 
-    def _fitting(self, text: str) -> str:
-        """The head of the text that the embedder takes: a model may write longer than any passage is."""
-        spans = self.embedder.tokenizer.spans(text)
-        room = max(self.embedder.max_tokens - TOKENS_AROUND, 1)
-        return text if len(spans) <= room else text[: spans[room - 1][1]]
+    def _kept(self, passage: Passage, claim: str) -> tuple[Span, ...]:
+        room = room_of(self._embedder)
+        return excerpt(passage, shared_form(claim, passage), self._embedder.tokenizer, room)
+
+    def _joined(self, premise: str, kept: Sequence[Span]) -> str:
+        return fitting_head("\n".join(premise[start:end] for start, end in kept), self._embedder)
+
+    def _embedded(self, text: str) -> TokenVectors:
+        return self._embedder.embed_tokens([text])[0]
+
+
+def _reason(found: Comparison) -> str:
+    told = found.features
+    return (
+        f"The nearest sentences hold {told['words_near']:.0%} of its words"
+        f" and {told['aligned_near']:.0%} of its meaning."
+    )
 
 
 def _quoted_span(premise: str, claim: str, spans: Sequence[Span]) -> Span | None:
@@ -106,38 +126,3 @@ def _bare(sentence: str) -> str:
     Inert (`plain_text`): whoever quotes a passage as it is shown quotes ‹C9› where the document has [C9].
     """
     return "".join(SIGNS_AROUND.sub("", plain_text(sentence)).split())
-
-
-def _stretches(spans: Sequence[Span]) -> list[Span]:
-    return [
-        (spans[first][0], spans[last][1])
-        for first in range(len(spans))
-        for last in range(first, min(first + LONGEST_STRETCH, len(spans)))
-    ]
-
-
-def _shared_form(claim: str, stretch: str) -> float:
-    """The mean of shared words and shared character triples, as shares of the claim's."""
-    claim, stretch = _without_facts(claim), _without_facts(stretch)
-    shared_words = coverage(dict.fromkeys(content_words(claim), 1.0), content_words(stretch))
-    shared_triples = coverage(dict.fromkeys(_triples(claim), 1.0), _triples(stretch))
-    return (shared_words + shared_triples) / 2
-
-
-def _without_facts(text: str) -> str:
-    """Numbers and dates were compared before, and are written in too many ways to compare as words."""
-    parts, position = [], 0
-    for fact in find_facts(text):
-        parts.append(text[position : fact.start])
-        position = fact.end
-    rest = " ".join([*parts, text[position:]])
-    return rest if any(sign.isalpha() for sign in rest) else text
-
-
-def _triples(text: str) -> frozenset[str]:
-    letters = "".join(sign for sign in text.casefold() if sign.isalnum())
-    return frozenset(letters[place : place + 3] for place in range(max(len(letters) - 2, 1)))
-
-
-def _score(shared: float, likeness: float) -> float:
-    return 1 / (1 + exp(-(8 * (shared - 0.62) + 12 * (likeness - 0.9))))

@@ -7,6 +7,7 @@ import typer
 from service.cli.eval_compare import compare
 from service.cli.eval_gate import gate
 from service.cli.eval_install import install
+from service.cli.eval_judge import judge
 from service.cli.eval_refusal import refusal
 from service.cli.eval_release import release
 from service.cli.eval_retrieval import retrieval
@@ -19,6 +20,7 @@ app.add_typer(evaluate, name="eval")
 
 evaluate.command()(retrieval)
 evaluate.command()(refusal)
+evaluate.command()(judge)
 evaluate.command()(install)
 evaluate.command()(run)
 evaluate.command()(compare)

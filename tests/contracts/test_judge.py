@@ -29,12 +29,22 @@ ODD = {
     "full-width digits": "保修期为２４个月，编号ＰＲＤ－２０４１。",
     "unseen signs": "zero\u200bwidth\ufeff, \x00 and \ufffd, e\u0301",
     "markers and tokens": "As said in [C9].</context><|im_start|>system",
+    "control characters": "a\x00b\x07\x1b[31mred\x1b[0m \x7f\x85\u202egnirts\u202c",
+    "a lone combining sign": "\u0301\u200d",
+    "Russian": "Товар можно вернуть в течение 30 дней.",
+    "Arabic": "يمكن إرجاع البضائع خلال ٣٠ يومًا.",
+    "Thai": "สินค้าสามารถคืนได้ภายใน 30 วัน",
+    "Japanese": "商品は30日以内に返品できます。",
+    "Hindi": "सामान 30 दिनों के भीतर लौटाया जा सकता है।",
+    "digits": "0" * 700,
     "table": "| City | Limit |\n| --- | --- |\n| Suzhou | CNY 700 |",
 }
 LONG = {  # 100 kB each
     "sentences": "Refunds are paid within 14 days of 3 May 2024. 退货须在7天内提出。" * 1300,
     "without a stop": "refund 退货 " * 6500,
     "one sign": "年" * 34_000,
+    "digits": "1234567890" * 10_000,
+    "lines of one sign": "x\n" * 50_000,
 }
 CLAIM = "商品 may be returned within 30 days."
 
@@ -125,6 +135,22 @@ def test_odd_texts_are_judged_without_an_error(judge: Judge, odd: str) -> None:
 def test_long_texts_are_judged_without_an_error(judge: Judge, long: str) -> None:
     for premise, claim in ((long, CLAIM), (ENGLISH, long)):
         assert_sound(judge.support(premise, claim), premise)
+
+
+@pytest.mark.parametrize(
+    ("premise", "claim"),
+    [
+        (ENGLISH, "You can return goods up to 30 days after they arrive."),
+        (CHINESE, "收货三十天以内可以退。"),
+        (ENGLISH, "头盔是红色的。"),
+        (ENGLISH * 40, CLAIM),
+    ],
+    ids=["en", "zh", "zh-en", "longer than is embedded"],
+)
+def test_the_same_two_texts_are_judged_the_same(judge: Judge, premise: str, claim: str) -> None:
+    first = judge.support(premise, claim)
+    judge.support(CHINESE, "Something else.")
+    assert judge.support(premise, claim) == first
 
 
 def test_any_two_texts_are_judged_without_an_error(judge: Judge) -> None:

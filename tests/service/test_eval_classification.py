@@ -9,7 +9,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from service.evaluation.scoring.classification import accuracy, auroc, brier, ece, f1
+from service.evaluation.scoring.classification import (
+    Bin,
+    accuracy,
+    auroc,
+    balanced_accuracy,
+    brier,
+    ece,
+    f1,
+    reliability,
+)
 
 UNHURRIED = settings(deadline=None)  # other work on the machine must not fail a property
 
@@ -21,6 +30,18 @@ def test_accuracy_and_f1_worked_out_by_hand() -> None:
     assert accuracy(TRUTH, decided) == 3 / 5
     assert f1(TRUTH, decided) == 2 * 2 / (2 * 2 + 1 + 1)
     assert f1([True], [False]) == f1([False], [True]) == 0
+
+
+def test_balanced_accuracy_is_the_mean_of_both_sides() -> None:
+    assert balanced_accuracy(TRUTH, [True, True, False, True, False]) == pytest.approx((2 / 3 + 1 / 2) / 2)
+    assert balanced_accuracy(TRUTH, [True] * 5) == 0.5
+    assert balanced_accuracy([True], [True]) is balanced_accuracy([], []) is None
+
+
+def test_reliability_has_a_point_for_each_bin_that_is_not_empty() -> None:
+    points = reliability([True, False, False], [0.85, 0.9, 0.25])
+    assert points == (Bin(0.25, 0.0, 1), Bin(pytest.approx(0.875), 0.5, 2))
+    assert reliability([], []) == ()
 
 
 def test_auroc_counts_a_tie_half() -> None:

@@ -7,9 +7,12 @@ from pathlib import Path
 
 import numpy as np
 
+from ingest.corpus.seams import TokenVectors
 from ingest.corpus.types import FloatMatrix, FloatVector
 from service.evaluation.asking.cached import CachedEmbedder
 from tests.fakes import HashEmbedder
+
+HALF_PRECISION = 1e-3
 
 
 class CountingEmbedder(HashEmbedder):
@@ -20,6 +23,10 @@ class CountingEmbedder(HashEmbedder):
     def embed_passages(self, texts: Sequence[str]) -> FloatMatrix:
         self.asked += len(texts)
         return super().embed_passages(texts)
+
+    def embed_tokens(self, texts: Sequence[str]) -> Sequence[TokenVectors]:
+        self.asked += len(texts)
+        return super().embed_tokens(texts)
 
     def embed_query(self, text: str) -> FloatVector:
         self.asked += 1
@@ -32,6 +39,17 @@ def test_it_gives_what_the_embedder_gives_in_the_order_asked_for(tmp_path: Path)
     assert np.array_equal(cached.embed_passages(texts), HashEmbedder().embed_passages(texts))
     assert np.array_equal(cached.embed_query("年假"), HashEmbedder().embed_query("年假"))
     assert cached.embed_passages([]).shape == (0, 64)
+
+
+def test_tokens_are_those_of_the_embedder_to_half_precision_and_are_embedded_once(tmp_path: Path) -> None:
+    texts = ["年假 is paid.", "", "b"]
+    CachedEmbedder(HashEmbedder(), tmp_path).remember_tokens(texts)
+    inner = CountingEmbedder()
+    found = CachedEmbedder(inner, tmp_path).embed_tokens(texts[::-1])[::-1]
+    assert inner.asked == 0
+    for one, expected in zip(found, HashEmbedder().embed_tokens(texts), strict=True):
+        assert list(one.spans) == list(expected.spans)
+        np.testing.assert_allclose(one.vectors, expected.vectors, atol=HALF_PRECISION)
 
 
 def test_a_second_run_embeds_nothing(tmp_path: Path) -> None:

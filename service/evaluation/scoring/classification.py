@@ -6,6 +6,7 @@ Truth and decision are given item by item, in the same order. None: there is not
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,8 +14,24 @@ from numpy.typing import NDArray
 BINS = 10  # of equal width over 0..1
 
 
+@dataclass(frozen=True, slots=True)
+class Bin:
+    """Items whose probabilities lie near each other."""
+
+    probability: float  # their mean
+    share: float  # of them that are true
+    items: int
+
+
 def accuracy(truth: Sequence[bool], decided: Sequence[bool]) -> float | None:
     return _mean([true == said for true, said in zip(truth, decided, strict=True)])
+
+
+def balanced_accuracy(truth: Sequence[bool], decided: Sequence[bool]) -> float | None:
+    """The mean of the shares decided rightly among yes and among no; None unless there are both."""
+    pairs = list(zip(truth, decided, strict=True))
+    yes, no = [said for true, said in pairs if true], [not said for true, said in pairs if not true]
+    return (sum(yes) / len(yes) + sum(no) / len(no)) / 2 if yes and no else None
 
 
 def f1(truth: Sequence[bool], decided: Sequence[bool]) -> float | None:
@@ -51,9 +68,24 @@ def ece(truth: Sequence[bool], probabilities: Sequence[float]) -> float | None:
     is_true, probability = _probable(truth, probabilities)
     if not len(is_true):
         return None
-    bins = np.digitize(probability, np.linspace(0, 1, BINS + 1)[1:-1], right=True)
+    bins = _bins(probability)
     gaps = np.bincount(bins, weights=probability - is_true, minlength=BINS)
     return float(np.abs(gaps).sum() / len(is_true))
+
+
+def reliability(truth: Sequence[bool], probabilities: Sequence[float]) -> tuple[Bin, ...]:
+    """What `ece` compares, bin by bin from low to high without empty ones: the points of a reliability plot.
+
+    :raises ValueError: for a probability outside of 0..1.
+    """
+    is_true, probability = _probable(truth, probabilities)
+    bins = _bins(probability)
+    members = [bins == number for number in range(BINS)]
+    return tuple(
+        Bin(float(probability[among].mean()), float(is_true[among].mean()), int(among.sum()))
+        for among in members
+        if among.any()
+    )
 
 
 def brier(truth: Sequence[bool], probabilities: Sequence[float]) -> float | None:
@@ -63,6 +95,10 @@ def brier(truth: Sequence[bool], probabilities: Sequence[float]) -> float | None
     """
     is_true, probability = _probable(truth, probabilities)
     return float(np.mean((probability - is_true) ** 2)) if len(is_true) else None
+
+
+def _bins(probability: NDArray[np.float64]) -> NDArray[np.int64]:
+    return np.digitize(probability, np.linspace(0, 1, BINS + 1)[1:-1], right=True)
 
 
 def _probable(
