@@ -183,12 +183,14 @@ eval-external: $(VENV)/.installed-dev $(MODEL)/pack.json ## Figures over the set
 	export CITEWARD_HOME=var CITEWARD_EMBEDDER=$(MODEL); \
 	$(VENV)/bin/citeward eval retrieval $(foreach set,$(SETS),"$$CITEWARD_EVAL_DATA/$(set)") && \
 	$(VENV)/bin/citeward eval refusal $(foreach set,$(REFUSAL_SETS),"$$CITEWARD_EVAL_DATA/$(set)") && \
+	$(VENV)/bin/citeward eval judge $(foreach set,$(CLAIM_SETS),"$$CITEWARD_EVAL_DATA/$(set)") eval_sets/claims_company && \
 	for set in $(ANSWER_SETS); do \
 	    $(VENV)/bin/citeward eval run "$$CITEWARD_EVAL_DATA/$$set" || exit $$?; done
 
 SET ?= eval_sets/company_handbook/v1
 BASELINE ?= eval_sets/baselines/company_handbook-v1.quoting.jsonl
 SETS ?= xquad drcd cmrc2018 clapnq multihop mtrag_un enterprise_inazuma
+CLAIM_SETS ?= claims_attributionbench claims_wice claims_rgb_fact claims_ocnli
 REFUSAL_SETS ?= xquad drcd cmrc2018 clapnq mtrag_un rgb dragonball
 ANSWER_SETS ?= xquad drcd cmrc2018 clapnq multihop mtrag_un rgb dragonball enterprise_inazuma
 

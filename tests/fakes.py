@@ -56,9 +56,17 @@ class HashEmbedder:
         spans = [self.tokenizer.spans(text) for text in texts]
         self.embed_passages(texts)  # refuses what is too long
         return [
-            TokenVectors(cut, self.embed_passages([text[start:end] for start, end in cut]))
+            TokenVectors(cut, self._embed_words([text[start:end] for start, end in cut]))
             for text, cut in zip(texts, spans, strict=True)
         ]
+
+    def _embed_words(self, words: Sequence[str]) -> FloatMatrix:
+        """Every number of a vector is set: in buckets, one word in a hundred would be the same as another."""
+        rows = np.ones((len(words), self.fingerprint.dimension), dtype=np.float32)
+        for row, word in zip(rows, words, strict=True):
+            digest = hashlib.shake_128(word.lower().encode()).digest(len(row) // 8 + 1)
+            row[np.unpackbits(np.frombuffer(digest, np.uint8))[: len(row)] == 0] = -1
+        return rows / np.sqrt(self.fingerprint.dimension, dtype=np.float32)
 
     def _embed(self, text: str) -> FloatVector:
         tokens = WORD.findall(text.lower())

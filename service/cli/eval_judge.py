@@ -14,7 +14,7 @@ from service.checking.fitted import shipped_judgement
 from service.checking.judge import LexicalSemanticJudge
 from service.cli.loaded import local_embedder
 from service.cli.local import installation
-from service.cli.show import Json, progress, say, show_json, show_rows
+from service.cli.show import Json, progress, say, show_done, show_json, show_rows
 from service.evaluation.asking.cached import CachedEmbedder
 from service.evaluation.asking.indexed import counter
 from service.evaluation.fitting import fit_judge, written
@@ -53,7 +53,7 @@ def judge(
         if fit is not None:
             fitted = fit_judge(sets, LexicalSemanticJudge(embedder), FEATURES, fit.stem, watch)
             fit.write_text(written(fitted), "utf-8")
-            say(f"Written: {fit}")
+            show_done(fitted, f"Written: {fit}", as_json)
             return
         shipped = shipped_judgement()
         rows = evaluate_judge(

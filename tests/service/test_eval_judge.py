@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from ingest.corpus.errors import InvalidInput
-from service.checking.fitted import read_fitted
+from service.checking.compare import FEATURES
+from service.checking.fitted import read_fitted, shipped_judgement
 from service.checking.judge import LexicalSemanticJudge
 from service.evaluation.fitting import best_threshold, fit_judge, fit_logistic, fit_signed, written
 from service.evaluation.judging import evaluate_judge
@@ -17,6 +18,7 @@ from service.evaluation.report.judge_page import judge_page
 from service.evaluation.sets.claims import Claim, ClaimSet, fitting_half, other_half, read_claims
 from service.seams import Support
 from tests.fakes import HashEmbedder
+from tests.service.test_cli_commands import command_line
 
 COMPANY = Path(__file__).parents[2] / "eval_sets" / "claims_company"
 ROW = {"id": "a", "claim": "It is red [4].", "evidence": "It is red.", "label": "supported", "lang": "en"}
@@ -192,3 +194,25 @@ def test_a_fit_on_the_company_set_is_written_read_and_better_than_chance() -> No
     assert read_fitted(written(fitted)) == fitted
     assert (fitted.version, fitted.sets) == ("try", ("claims_company",))
     assert fitted.weights["facts_missing"] < 0
+
+
+# --- the command -------------------------------------------------------------------------------
+
+
+def test_the_command_prints_rows_writes_plots_and_fits(tmp_path: Path) -> None:
+    citeward = command_line(tmp_path / "home")
+    page, weights = tmp_path / "judge.html", tmp_path / "mine-1.json"
+    found = citeward.done("eval", "judge", str(COMPANY), "--out", str(page))
+    assert [(row["set"], row["lang"], row["judge"]) for row in found["rows"]] == [
+        ("claims_company", language, "rules") for language in ("en", "en-zh", "zh", "zh-en")
+    ]
+    assert found["versions"]["judge"] == shipped_judgement().version
+    assert page.read_text("utf-8").count("<svg") == 4
+    assert citeward("eval", "judge", str(COMPANY), "--fit", str(weights)).code == 0
+    fitted = read_fitted(weights.read_text("utf-8"))
+    assert (fitted.version, fitted.sets) == ("mine-1", ("claims_company",))
+    assert all(weight * FEATURES[name] > 0 for name, weight in fitted.weights.items())
+
+
+def test_a_folder_without_claims_is_refused_by_the_command(tmp_path: Path) -> None:
+    assert command_line(tmp_path / "home")("eval", "judge", str(tmp_path)).code != 0
