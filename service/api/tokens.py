@@ -23,6 +23,9 @@ COUNTED = ("system", "current_input", "template_overhead")  # of a question that
 routes = reader_routes("tokens")
 
 
+Tokens = Annotated[int, Field(le=1_000_000_000)]  # more than any window
+
+
 class BudgetRequest(Sent):
     """Counts in tokens of the answering model. What is absent is 0, or as the service has it."""
 
@@ -33,15 +36,17 @@ class BudgetRequest(Sent):
             examples=["年假有几天？"],
         ),
     ] = None
-    context_window: Annotated[int | None, Field(description="Absent: the service's.")] = None
-    reserved_output: Annotated[int | None, Field(description="max_new_tokens. Absent: the policy's.")] = None
-    system: int | None = None
-    current_input: int | None = None
-    history: int | None = None
-    tool_schema: int | None = None
-    tool_results: int | None = None
-    template_overhead: int | None = None
-    safety_margin: Annotated[int | None, Field(description="Absent: the service's.")] = None
+    context_window: Annotated[Tokens | None, Field(description="Absent: the service's.")] = None
+    reserved_output: Annotated[Tokens | None, Field(description="max_new_tokens. Absent: the policy's.")] = (
+        None
+    )
+    system: Tokens | None = None
+    current_input: Tokens | None = None
+    history: Tokens | None = None
+    tool_schema: Tokens | None = None
+    tool_results: Tokens | None = None
+    template_overhead: Tokens | None = None
+    safety_margin: Annotated[Tokens | None, Field(description="Absent: the service's.")] = None
 
 
 @routes.post("/v1/tokens/budget", summary="Count what a request takes", responses=problems(413, 422))

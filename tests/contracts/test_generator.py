@@ -10,6 +10,7 @@ import json
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager
 from dataclasses import dataclass, replace
+from functools import cache
 from tempfile import TemporaryDirectory
 from typing import get_args
 
@@ -61,6 +62,12 @@ def make_quoting(embedder: Embedder) -> QuotingGenerator:
     return QuotingGenerator(embedder, open_background(embedder))
 
 
+@cache
+def real_quoting() -> QuotingGenerator:
+    """Once: what it measures against is embedded when it is made."""
+    return make_quoting(real_embedder())
+
+
 @asynccontextmanager
 async def quoting_by_hash() -> AsyncIterator[Subject]:
     yield Subject(make_quoting(HashEmbedder()), no_thread_works)
@@ -68,7 +75,7 @@ async def quoting_by_hash() -> AsyncIterator[Subject]:
 
 @asynccontextmanager
 async def quoting() -> AsyncIterator[Subject]:
-    yield Subject(make_quoting(real_embedder()), no_thread_works)
+    yield Subject(real_quoting(), no_thread_works)
 
 
 @asynccontextmanager

@@ -23,7 +23,7 @@ ROOT = Path(__file__).parents[2]
 SET = ROOT / "eval_sets" / "company_handbook" / "v1"
 BASELINE = ROOT / "eval_sets" / "baselines" / "company_handbook-v1.quoting.jsonl"
 MODEL = ROOT / "var" / "models" / "multilingual-e5-small"
-PART, FEW = 6, 16  # each so manyth question; the whole set is a slow test
+PART, FEW = 12, 24  # each so manyth question; the whole set is a slow test
 
 pytestmark = pytest.mark.timeout(900)
 

@@ -37,7 +37,7 @@ KEY_SECRET = "a" * 32
 EVERY, BESIDE = 31, 18  # so manyth question, with the documents that answer it; so manyth other document
 PLACE = "handbook"
 
-pytestmark = pytest.mark.timeout(900)
+pytestmark = [pytest.mark.timeout(900), pytest.mark.slow]
 
 
 def unwatched(_doing: str, _done: int, _of: int) -> None:

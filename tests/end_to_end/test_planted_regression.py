@@ -23,6 +23,7 @@ BYTES = 60  # of each document, as few as tell: two cores read some 100 tokens a
 GROUP, BITS = 64, 3  # weights of a row that share a scale, bits of each
 
 Weights = Callable[[torch.Tensor], torch.Tensor]
+pytestmark = pytest.mark.slow
 
 
 def all_their_bits(weight: torch.Tensor) -> torch.Tensor:

@@ -265,14 +265,14 @@ def test_files_are_ingested_then_unchanged_then_replaced(citeward: CommandLine, 
 def test_a_file_that_fails_does_not_stop_the_others(citeward: CommandLine, docs: Path) -> None:
     (docs / "a-empty.txt").write_bytes(b"")
     (docs / "b-blank.txt").write_bytes(b"  \n")
-    (docs / "c-picture.png").write_bytes(b"\x89PNG\r\n\x1a\n" + bytes(64))
+    (docs / "c-old.xls").write_bytes(b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(64))
     ended = citeward("ingest", str(docs), "-c", "rules", "--create", "--json")
     assert ended.code == 1
     failed = {row["file"]: row["code"] for row in ended.json["rows"] if row["state"] == "failed"}
     assert failed == {
         "a-empty.txt": "invalid_input",
         "b-blank.txt": "empty",
-        "c-picture.png": "unsupported_type",
+        "c-old.xls": "unsupported_type",
     }
     assert ended.json["summary"]["ready"] == 2
 

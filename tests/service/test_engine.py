@@ -35,7 +35,7 @@ from service.settings import ServiceSettings
 ON_CPU = Launch(
     Path("/venv/bin/python"), "/models/tiny", "tiny", "127.0.0.1", 8001, 4096, kv_gib=3, gpu=False
 )
-SECRETS = ["-u", "CITEWARD_DATABASE_URL", "-u", "CITEWARD_KEY_SECRET"]
+SECRETS = ["-u", "CITEWARD_DATABASE_URL", "-u", "CITEWARD_PDF_PASSWORDS", "-u", "CITEWARD_KEY_SECRET"]
 
 
 def test_command_line_without_a_gpu() -> None:
