@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from socket import gaierror
 from urllib.error import HTTPError, URLError
 
 from service.capacity.room import Room, one_at_a_time, room_of
@@ -29,6 +30,8 @@ def look_at_cache(url: str, context_window: int, headroom: float) -> CacheSeen:
     except HTTPError:
         return CacheSeen(one_at_a_time(context_window))
     except URLError as error:
+        if not isinstance(error.reason, ConnectionRefusedError | gaierror):
+            raise  # an OSError: a connection that was slow or broke tells of work, not of absence
         raise unavailable("Nothing can be reached at its address.") from error
     longest = served_model(url).get("max_model_len")
     labels = cache_labels(metrics)
