@@ -15,12 +15,11 @@ from service.checking.judge import LexicalSemanticJudge
 from service.cli.loaded import local_embedder
 from service.cli.local import installation
 from service.cli.show import Json, progress, say, show_done, show_json, show_rows
-from service.evaluation.asking.cached import CachedEmbedder
+from service.evaluation.asking.cached import CACHE, CachedEmbedder
 from service.evaluation.asking.indexed import counter
 from service.evaluation.fitting import fit_judge, written
 from service.evaluation.judging import JudgeRow, evaluate_judge
 from service.evaluation.report.judge_page import judge_page
-from service.evaluation.retrieval import VECTORS
 from service.evaluation.sets.claims import ClaimSet, read_claims
 from service.watch import Watch
 
@@ -46,7 +45,7 @@ def judge(
     data folder, so that a second run only compares.
     """
     sets = [read_claims(folder) for folder in folders]
-    vectors = installation(context).settings.corpus.home / VECTORS
+    vectors = installation(context).settings.corpus.home / CACHE
     embedder = CachedEmbedder(local_embedder(context), vectors)
     with progress() as watch:
         _remember(sets, embedder, watch)

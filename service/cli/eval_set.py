@@ -12,9 +12,10 @@ from ingest.corpus.seams import Embedder
 from service.cli.local import installation
 from service.cli.show import progress, say
 from service.evaluation.asking.attempts import Run
+from service.evaluation.asking.cached import CACHE
 from service.evaluation.asking.keys import read_keys
 from service.evaluation.asking.live import Live, collection_of, run_live
-from service.evaluation.asking.run import CACHE, Change, run_set, unchanged
+from service.evaluation.asking.run import Change, run_set, unchanged
 from service.evaluation.sets.cases import CaseSet
 
 SetFolder = Annotated[

@@ -13,10 +13,9 @@ from dataclasses import dataclass, replace
 
 from ingest.corpus.seams import Embedder
 from service.answer import answer_question
-from service.evaluation.asking.cached import CachedEmbedder
+from service.evaluation.asking.cached import CACHE, CachedEmbedder
 from service.evaluation.asking.indexed import Indexed, counter, index_documents
 from service.evaluation.asking.scratch import ASKER, scratch_installation
-from service.evaluation.retrieval import VECTORS
 from service.evaluation.sets.answerable import AnswerableSet, Asked, Kind
 from service.parts import Parts
 from service.question import language_of
@@ -62,7 +61,7 @@ def evaluate_refusals(
 
     Noise is compared with the answerable questions of the whole set.
     """
-    cached = CachedEmbedder(embedder, settings.corpus.home / VECTORS)
+    cached = CachedEmbedder(embedder, settings.corpus.home / CACHE)
     with scratch_installation(replace(settings, llm=""), cached) as parts:
         decided: dict[str, list[Decision]] = {}
         for number, one in enumerate(sets):

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 from ingest.corpus.seams import Embedder
-from service.evaluation.asking.cached import CachedEmbedder
+from service.evaluation.asking.cached import CACHE, CachedEmbedder
 from service.evaluation.asking.indexed import Indexed, counter, index_documents
 from service.evaluation.asking.scratch import ASKER, scratch_installation
 from service.evaluation.scoring.measures import Figures, measure
@@ -23,8 +22,6 @@ from service.retrieve import retrieve
 from service.settings import ServiceSettings
 from service.types import Candidate, Question
 from service.watch import Watch
-
-VECTORS = Path("cache", "eval")  # below the data folder
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +60,7 @@ def evaluate_retrieval(
     :raises Unavailable: if pytrec_eval is not installed.
     """
     measure({}, {})  # if pytrec_eval is missing, say so before the long work
-    cached = CachedEmbedder(embedder, settings.corpus.home / VECTORS)
+    cached = CachedEmbedder(embedder, settings.corpus.home / CACHE)
     with scratch_installation(replace(settings, llm=""), cached) as parts:
         rows = tuple(row for one in sets for row in _rows(one, parts, cached, watch))
         return rows, parts.versions()

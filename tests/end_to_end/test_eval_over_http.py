@@ -15,11 +15,11 @@ from service.bootstrap import open_embedder, put_together
 from service.checking.judge import LexicalSemanticJudge
 from service.client import Client
 from service.evaluation.asking.attempts import Attempt, Run
-from service.evaluation.asking.cached import CachedEmbedder
+from service.evaluation.asking.cached import CACHE, CachedEmbedder
 from service.evaluation.asking.install_live import install_live
 from service.evaluation.asking.keys import EVALUATOR, Keys
 from service.evaluation.asking.live import Live, run_live
-from service.evaluation.asking.run import CACHE, run_set
+from service.evaluation.asking.run import run_set
 from service.evaluation.failing.attribute import layers
 from service.evaluation.scoring.gate import faults
 from service.evaluation.scoring.sanity import sanity_rows

@@ -14,6 +14,7 @@ from ingest.corpus.seams import Embedder, TokenVectors
 from ingest.corpus.types import FloatMatrix, FloatVector
 
 Advance = Callable[[int], None]  # told how many more texts have their vectors
+CACHE = Path("cache", "eval")  # below the data folder: vectors, and answers by what made them
 TEXTS_AT_ONCE = 64  # embedded between two saves: what an interrupted run loses
 STORED_VECTOR, STORED_TOKEN, STORED_PLACE = np.dtype("<f4"), np.dtype("<f2"), np.dtype("<u4")
 TABLES = (

@@ -18,7 +18,7 @@ from ingest.corpus.seams import Embedder
 from ingest.corpus.types import Principal
 from service.answer import answer_question
 from service.evaluation.asking.attempts import Attempt, Run
-from service.evaluation.asking.cached import CachedEmbedder
+from service.evaluation.asking.cached import CACHE, CachedEmbedder
 from service.evaluation.asking.install import Installed, asker_of, install
 from service.evaluation.asking.kept import attempts_at, seconds_of
 from service.evaluation.asking.scratch import ASKER, scratch_installation
@@ -31,7 +31,6 @@ from service.settings import ServiceSettings
 from service.types import Answer, Done, Question
 from service.watch import Watch
 
-CACHE = Path("cache", "eval")  # below the data folder: vectors, and answers by what made them
 RUN = TypeAdapter(Run)
 Change = Callable[[Parts], Parts]
 

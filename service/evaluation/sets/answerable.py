@@ -14,8 +14,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from ingest.corpus.errors import InvalidInput
-from ingest.read.language import language_of
-from service.evaluation.sets.beir import SetDocument, read_rows, read_true_documents, turns_before
+from service.evaluation.sets.beir import SetDocument, question_of, read_rows, read_true_documents
 from service.types import Turn
 
 Kind = Literal["out_of_corpus", "near_miss", "noise"]
@@ -81,6 +80,5 @@ def _noise(name: str, documents: Iterable[SetDocument], rows: Iterable[Mapping[s
 
 
 def _asked(row: Mapping[str, Any], kind: Kind | None) -> Asked:
-    text = str(row["question"] if "question" in row else row["text"])
-    name = str(row["query_id"] if "query_id" in row else row["_id"])
-    return Asked(name, text, row.get("lang") or language_of(text), kind, turns_before(row))
+    one = question_of(row)
+    return Asked(one.id, one.text, one.language, kind, one.turns)

@@ -137,15 +137,16 @@ def _document(row: Mapping[str, Any]) -> SetDocument:
 
 
 def _questions(path: Path) -> tuple[SetQuestion, ...]:
-    return tuple(map(_question, read_rows(path)))
+    return tuple(map(question_of, read_rows(path)))
 
 
-def _question(row: Mapping[str, Any]) -> SetQuestion:
+def question_of(row: Mapping[str, Any]) -> SetQuestion:
+    """Of a row of `read_rows`, in either layout."""
     text = row["question"] if "question" in row else row["text"]
-    return SetQuestion(_id(row, "query_id"), text, row.get("lang") or language_of(text), turns_before(row))
+    return SetQuestion(_id(row, "query_id"), text, row.get("lang") or language_of(text), _turns_before(row))
 
 
-def turns_before(row: Mapping[str, Any]) -> tuple[Turn, ...]:
+def _turns_before(row: Mapping[str, Any]) -> tuple[Turn, ...]:
     """Of the row's `history` each last question before an answer, with that answer."""
     return tuple(
         Turn(f"before-{number}", question, question, answer, ())

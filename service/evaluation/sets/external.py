@@ -17,10 +17,11 @@ from service.evaluation.sets.answerable import ASKED_BACK, FALSE_ON_PURPOSE
 from service.evaluation.sets.beir import (
     Judgements,
     SetDocument,
+    SetQuestion,
+    question_of,
     read_judgements,
     read_rows,
     read_true_documents,
-    turns_before,
 )
 from service.evaluation.sets.cases import Case, CaseDocument, CaseSet, CaseUser, Kind, Quote
 from service.evaluation.sets.released import is_released, read_case_set
@@ -70,14 +71,13 @@ def _document(one: SetDocument, name: str) -> CaseDocument:
 
 
 def _case(row: Mapping[str, Any], relevant: Judgements, names: Mapping[str, str]) -> Case:
-    text = str(row["question"] if "question" in row else row["text"])
-    name = str(row["query_id"] if "query_id" in row else row["_id"])
+    one = question_of(row)
     answerable = row.get("answerable") is not False
-    evidence = _evidence(row, relevant.get(name, frozenset()), names) if answerable else ()
+    evidence = _evidence(row, relevant.get(one.id, frozenset()), names) if answerable else ()
     return Case(
-        id=name,
-        question=text,
-        language=language_of(text),
+        id=one.id,
+        question=one.text,
+        language=language_of(one.text),
         domain=str(row.get("slice") or "all"),
         kind=_kind(row, len(evidence)),
         risk="low",
@@ -87,7 +87,7 @@ def _case(row: Mapping[str, Any], relevant: Judgements, names: Mapping[str, str]
         evidence=evidence,
         answers=_answers(row),
         must_contain=_musts(row),
-        standalone=_standalone(text, row),
+        standalone=_standalone(one),
     )
 
 
@@ -123,9 +123,9 @@ def _musts(row: Mapping[str, Any]) -> tuple[str, ...]:
     return tuple(str(one[0]) for one in row.get("answer_groups") or () if len(one) == 1)
 
 
-def _standalone(text: str, row: Mapping[str, Any]) -> str | None:
-    turns = turns_before(row)
-    return understood(Question(text, language_of(text), turns=turns)).text if turns else None
+def _standalone(one: SetQuestion) -> str | None:
+    asked = Question(one.text, language_of(one.text), turns=one.turns)
+    return understood(asked).text if one.turns else None
 
 
 def _hash(folder: Path) -> str:
