@@ -5,13 +5,10 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
-from secrets import token_hex
 from typing import Literal
 
 from service.capacity.admission import Admission
 from service.capacity.hold import Hold, Size
-from service.fit import BOUNDARY_BYTES, prompt_of
-from service.parts import Prompting
 from service.seams import Generator
 from service.types import DraftStatement, Generated, GenerationTask
 
@@ -24,7 +21,6 @@ class AdmittedGenerator:
 
     model: Generator
     admission: Admission
-    prompting: Prompting
     steps: Sequence[Step]  # how a task may be made smaller, in this order
 
     @property
@@ -54,18 +50,10 @@ class AdmittedGenerator:
 
     def _smaller(self, task: GenerationTask) -> Iterator[tuple[Step, GenerationTask]]:
         for step in self.steps:
-            made = self._with_fewer_evidence(task) if step == "fewer_evidence" else with_shorter_output(task)
+            made = with_fewer_evidence(task) if step == "fewer_evidence" else with_shorter_output(task)
             if made is not None:
                 task = made
                 yield step, task
-
-    def _with_fewer_evidence(self, task: GenerationTask) -> GenerationTask | None:
-        """The better half."""
-        half = task.evidence[: (len(task.evidence) + 1) // 2]
-        if len(half) == len(task.evidence):
-            return None
-        prompt = prompt_of(task.question, half, token_hex(BOUNDARY_BYTES), self.prompting)
-        return replace(task, evidence=half, prompt=prompt)
 
 
 @dataclass(slots=True)
@@ -87,6 +75,15 @@ class Ways:
     def steps(self, step: int) -> tuple[str, ...]:
         """What was done to make this one."""
         return tuple(name for name, _ in self.smaller[:step])
+
+
+def with_fewer_evidence(task: GenerationTask) -> GenerationTask | None:
+    """The better half."""
+    half = task.evidence[: (len(task.evidence) + 1) // 2]
+    if len(half) == len(task.evidence):
+        return None
+    assert task.prompt_of is not None, "a language model must be given a prompt"
+    return replace(task, evidence=half, prompt=task.prompt_of(half))
 
 
 def with_shorter_output(task: GenerationTask) -> GenerationTask | None:

@@ -142,8 +142,13 @@ class AnswerInProgress:
             tenant_salt=prompting.salt(self.principal.tenant_id) if prompting else "",
         )
 
+            prompt_of=self._prompt_of if prompting else None,
     def timings_ms(self) -> dict[str, float]:
         """With `tokens_per_second` among them, the one that is no time."""
+    def _prompt_of(self, evidence: tuple[Evidence, ...]) -> Prompt:
+        assert self.parts.prompting is not None, "without a language model there is no prompt"
+        return prompt_of(self.question, evidence, token_hex(BOUNDARY_BYTES), self.parts.prompting)
+
         rate = self.made.tokens_per_second
         decoded = {} if rate is None else {"tokens_per_second": rate}
         return {**self.made.timings_ms, **decoded, **self.clock.timings_ms()}

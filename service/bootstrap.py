@@ -15,6 +15,7 @@ from ingest.corpus.seams import Embedder
 from ingest.corpus.snapshot import Corpus
 from ingest.pipeline import Workbench, require_fitting_chunks
 from service.adapters.chat_template import TemplateTokenizer, folder_of
+from service.adapters.cross_encoder import NEXT_STEP, CrossEncoderModel
 from service.adapters.vllm import VllmGenerator
 from service.admitted import AdmittedGenerator, Step
 from service.breaker import CircuitBreaker
@@ -22,17 +23,18 @@ from service.capacity.admission import Admission, Limits
 from service.capacity.engine_room import EngineRoom
 from service.capacity.geometry import geometries
 from service.capacity.self_test import find_drift
+from service.checking.entailment import EntailmentJudge
 from service.checking.judge import LexicalSemanticJudge
+from service.cross_encoding import CrossEncoderScorer
 from service.engine.cache import CacheSeen, look_at_cache
 from service.engine.chat import Deadlines
 from service.engine.launch import find_model
 from service.engine.weights import revision
 from service.fallback import FallbackGenerator
+from service.late_interaction import LATE_INTERACTION, SHARE, LateInteraction
 from service.migrate import require_current_schema
 from service.nearness import open_background
 from service.parts import Parts, Prompting
-from service.policy import load_policy
-from service.prompt import load_templates
 from service.quoting import QuotingGenerator
 from service.rerank import FusedOrder
 from service.seams import Generator
@@ -101,7 +103,7 @@ def put_together(settings: ServiceSettings, database: Database, embedder: Embedd
         background=background,
         reranker=FusedOrder(),
         generator=generator,
-        judge=LexicalSemanticJudge(embedder),
+        judge=open_judge(settings, embedder),
         config_hash=config_hash(settings),
         code_version=code_version(),
         prompting=prompting,
@@ -114,20 +116,16 @@ def open_language_model(
 ) -> tuple[Generator, Prompting]:
     """The one that the settings name, and what it is asked with.
 
-    :raises Unavailable: if its files are not here. Other errors as of `find_model`.
+    :raises Unavailable: if its files are not here. Other errors as of `find_model` and `load_releases`.
     """
     found = find_model(settings.llm, settings.corpus.home)
     model = Path(found) if Path(found).is_dir() else found
-    prompting = Prompting(
-        chat=TemplateTokenizer(model),
-        templates=load_templates(),
-        policy=load_policy(settings.reserved_output),
-        key_secret=key_secret(settings),
-    )
+    releases = load_releases(settings.reserved_output)
+    prompting = Prompting(TemplateTokenizer(model), releases[SHIPPED], key_secret(settings), releases)
     folder = folder_of(model)
     if admission is not None:
         admission.room.self_test = open_self_test(folder)
-    return open_generator(settings, quoting, revision(folder), admission, prompting), prompting
+    return open_generator(settings, quoting, revision(folder), admission), prompting
 
 
 def open_generator(
@@ -135,12 +133,11 @@ def open_generator(
     quoting: Generator,
     weights: str = "",
     admission: Admission | None = None,
-    prompting: Prompting | None = None,
 ) -> Generator:
     """The language model's server, with quoting behind it unless the settings say otherwise.
 
     :param weights: their revision.
-    :param admission: lets drafts in; None: nobody does. Needs `prompting`.
+    :param admission: lets drafts in; None: nobody does.
     """
     deadlines = Deadlines(
         connect=settings.engine_connect_seconds,
@@ -148,8 +145,8 @@ def open_generator(
         total=settings.engine_total_seconds,
     )
     model: Generator = VllmGenerator(settings.engine_url, settings.llm, deadlines, weights)
-    if admission is not None and prompting is not None:
-        model = AdmittedGenerator(model, admission, prompting, STEPS[settings.on_no_room])
+    if admission is not None:
+        model = AdmittedGenerator(model, admission, STEPS[settings.on_no_room])
     model = CircuitBreaker(model)
     quoted = {
         ModelFailed: settings.on_engine_failure == "quoting",

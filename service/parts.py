@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from ingest.corpus.database import Database
+from ingest.corpus.errors import NotFound
 from ingest.corpus.seams import Embedder
 from ingest.corpus.snapshot import Corpus
 from service.capacity.admission import Admission
 from service.nearness import Background
 from service.prompt import PromptTemplate
+from service.releases.release import Release
 from service.seams import ChatTokenizer, Generator, Judge, Reranker
 from service.secret import tenant_salt
 from service.settings import ServiceSettings
@@ -22,9 +24,27 @@ class Prompting:
     """What a language model is asked with."""
 
     chat: ChatTokenizer
-    templates: Mapping[AnswerLanguage, PromptTemplate]
-    policy: GenerationPolicy
+    release: Release
     key_secret: bytes = field(repr=False)
+    releases: Mapping[str, Release] = field(repr=False)  # by name: what it may be asked with
+
+    @property
+    def templates(self) -> Mapping[AnswerLanguage, PromptTemplate]:
+        return self.release.templates
+
+    @property
+    def policy(self) -> GenerationPolicy:
+        return self.release.policy
+
+    def with_release(self, name: str) -> Prompting:
+        """:raises NotFound: if there is no such release."""
+        if name not in self.releases:
+            raise NotFound(
+                f"There is no release {name}.",
+                why=f"There are {', '.join(self.releases)}.",
+                next_step="Name one of these.",
+            )
+        return replace(self, release=self.releases[name])
 
     def salt(self, tenant_id: str) -> str:
         return tenant_salt(self.key_secret, tenant_id)
@@ -53,6 +73,7 @@ class Parts:
         return {
             "code": self.code_version,
             "config": self.config_hash,
+            "release": self.prompting.release.version if self.prompting else "none",
             "prompt": "none",
             "policy": "none",
             "model": self.generator.version,

@@ -4,22 +4,20 @@ from __future__ import annotations
 
 import hashlib
 import tomllib
-from importlib.resources import files
 
 from ingest.corpus.errors import InvalidInput
+from service.releases.ledger import released_text
 from service.types import GenerationPolicy
 
 POLICY = "default.v1"
 
 
 def load_policy(max_new_tokens: int, name: str = POLICY) -> GenerationPolicy:
-    """The released policy of that name.
+    """The released policy of that name. Errors as of `released_text`, and `parse_policy`.
 
     :param max_new_tokens: what the window is kept free for, `reserved_output`: never a second number.
     """
-    return parse_policy(
-        files("service").joinpath("policies", f"{name}.toml").read_text("utf-8"), name, max_new_tokens
-    )
+    return parse_policy(released_text(f"policies/{name}.toml"), name, max_new_tokens)
 
 
 def parse_policy(text: str, name: str, max_new_tokens: int) -> GenerationPolicy:

@@ -11,7 +11,6 @@ import tomllib
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from importlib.resources import files
 from string import Template
 from typing import get_args
 
@@ -19,6 +18,7 @@ from ingest.corpus.errors import InvalidInput
 from ingest.corpus.types import StoredChunk
 from service.neutral import inert
 from service.pack import passage_text
+from service.releases.ledger import released_text
 from service.seams import ChatTokenizer
 from service.types import AnswerLanguage, Evidence, Message, Prompt, Question
 
@@ -42,15 +42,12 @@ class PromptTemplate:
 
 
 def load_templates(name: str = PROMPT) -> dict[AnswerLanguage, PromptTemplate]:
-    """The released templates of that name, one a language of questions."""
+    """The released templates of that name, one a language of questions. Errors as of `released_text`."""
     languages: tuple[AnswerLanguage, ...] = get_args(AnswerLanguage)
     return {
-        language: parse_template(_read(f"{name}.{language}"), f"{name}.{language}") for language in languages
+        language: parse_template(released_text(f"prompts/{name}.{language}.toml"), f"{name}.{language}")
+        for language in languages
     }
-
-
-def _read(name: str) -> str:
-    return files("service").joinpath("prompts", f"{name}.toml").read_text("utf-8")
 
 
 def parse_template(text: str, name: str) -> PromptTemplate:

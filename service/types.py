@@ -5,7 +5,7 @@ Offsets are code points in the stored text of one document version, start includ
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from math import inf, isfinite
 from typing import Literal
@@ -228,6 +228,7 @@ class GenerationTask:
     prompt: Prompt | None = None  # None: for a generator that is given none, as the quoting one
     policy: GenerationPolicy | None = None
     tenant_salt: str = ""  # keeps the engine's prefix cache of tenants apart; never the tenant's name
+    prompt_of: Callable[[tuple[Evidence, ...]], Prompt] | None = None  # of other evidence, if it must be less
 
 
 @dataclass(frozen=True, slots=True)

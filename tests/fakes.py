@@ -15,8 +15,7 @@ from ingest.corpus.seams import TokenVectors
 from ingest.corpus.types import EmbedderFingerprint, FloatMatrix, FloatVector
 from service.evaluation.releasing.perplexity import Likelihood
 from service.parts import Prompting
-from service.policy import load_policy
-from service.prompt import load_templates
+from service.releases.release import SHIPPED, load_releases
 from service.seams import ChatTokenizer
 from service.types import DraftStatement, Generated, GenerationTask, Message
 
@@ -117,11 +116,10 @@ class WordChatTokenizer:
 
 
 def make_prompting(chat: ChatTokenizer | None = None, max_new_tokens: int = 1024) -> Prompting:
-    """The released templates and policy over a tokenizer, the fake one unless another is given."""
+    """The shipped release over a tokenizer, the fake one unless another is given."""
     chat = chat or WordChatTokenizer()
-    return Prompting(
-        chat, load_templates(), load_policy(max_new_tokens), b"what tenants are salted with in tests"
-    )
+    releases = load_releases(max_new_tokens)
+    return Prompting(chat, releases[SHIPPED], b"what tenants are salted with in tests", releases)
 
 
 class ScriptedGenerator:

@@ -45,7 +45,7 @@ from service.types import (
     Question,
 )
 from tests.contracts.real_models import real_embedder
-from tests.fakes import HashEmbedder, ScriptedGenerator, make_prompting
+from tests.fakes import HashEmbedder, ScriptedGenerator
 from tests.scripted_engine import MODEL, Do, Reply, scripted_engine, spoken
 from tests.service.passages import evidence
 
@@ -108,7 +108,7 @@ async def admitted() -> AsyncIterator[Subject]:
             room = EngineRoom(lambda: CacheSeen(one_at_a_time(8192)), 8192)
             limits = Limits(10, {"interactive": 60.0, "batch": 60.0}, 60.0)
             admission = Admission(database, "http://engine", room, limits)
-            generator = AdmittedGenerator(subject.generator, admission, make_prompting(), ())
+            generator = AdmittedGenerator(subject.generator, admission, ())
             yield replace(subject, generator=generator)
         database.close()
 

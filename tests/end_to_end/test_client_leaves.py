@@ -74,7 +74,7 @@ def asked(database: Database, tmp_path: Path, engine_alone: EngineStatus) -> Ite
         plain,
         settings=chosen,
         generator=open_generator(chosen, plain.generator),
-        prompting=replace(prompting, policy=lively),  # does not end soon
+        prompting=replace(prompting, release=replace(prompting.release, policy=lively)),  # does not end soon
     )
     key = found_company(parts, "acme")["bob"]
     with serving(parts) as port:

@@ -109,7 +109,7 @@ def admitting(
             chosen = replace(parts.settings, **(given | settings))
             opened.append(open_admission(chosen, database))
             prompting = make_prompting(max_new_tokens=chosen.reserved_output)
-            generator = open_generator(chosen, parts.generator, "0123", opened[0], prompting)
+            generator = open_generator(chosen, parts.generator, "0123", opened[0])
             return replace(
                 parts, settings=chosen, generator=generator, prompting=prompting, admission=opened[0]
             )
