@@ -15,7 +15,7 @@ from ingest.corpus.ids import new_id
 from ingest.corpus.types import Principal
 from service.checking.cite import render
 from service.clock import StageClock
-from service.fit import BOUNDARY_BYTES
+from service.fit import BOUNDARY_BYTES, prompt_of
 from service.history import AnswerRecord, ScoredChunk, keep_answer
 from service.parts import Parts
 from service.safety import inspect_output
@@ -140,15 +140,15 @@ class AnswerInProgress:
             prompt=self.prompt,
             policy=prompting.policy if prompting else None,
             tenant_salt=prompting.salt(self.principal.tenant_id) if prompting else "",
+            prompt_of=self._prompt_of if prompting else None,
         )
 
-            prompt_of=self._prompt_of if prompting else None,
-    def timings_ms(self) -> dict[str, float]:
-        """With `tokens_per_second` among them, the one that is no time."""
     def _prompt_of(self, evidence: tuple[Evidence, ...]) -> Prompt:
         assert self.parts.prompting is not None, "without a language model there is no prompt"
         return prompt_of(self.question, evidence, token_hex(BOUNDARY_BYTES), self.parts.prompting)
 
+    def timings_ms(self) -> dict[str, float]:
+        """With `tokens_per_second` among them, the one that is no time."""
         rate = self.made.tokens_per_second
         decoded = {} if rate is None else {"tokens_per_second": rate}
         return {**self.made.timings_ms, **decoded, **self.clock.timings_ms()}

@@ -15,7 +15,6 @@ from ingest.corpus.seams import Embedder
 from ingest.corpus.snapshot import Corpus
 from ingest.pipeline import Workbench, require_fitting_chunks
 from service.adapters.chat_template import TemplateTokenizer, folder_of
-from service.adapters.cross_encoder import NEXT_STEP, CrossEncoderModel
 from service.adapters.vllm import VllmGenerator
 from service.admitted import AdmittedGenerator, Step
 from service.breaker import CircuitBreaker
@@ -23,19 +22,17 @@ from service.capacity.admission import Admission, Limits
 from service.capacity.engine_room import EngineRoom
 from service.capacity.geometry import geometries
 from service.capacity.self_test import find_drift
-from service.checking.entailment import EntailmentJudge
 from service.checking.judge import LexicalSemanticJudge
-from service.cross_encoding import CrossEncoderScorer
 from service.engine.cache import CacheSeen, look_at_cache
 from service.engine.chat import Deadlines
 from service.engine.launch import find_model
 from service.engine.weights import revision
 from service.fallback import FallbackGenerator
-from service.late_interaction import LATE_INTERACTION, SHARE, LateInteraction
 from service.migrate import require_current_schema
 from service.nearness import open_background
 from service.parts import Parts, Prompting
 from service.quoting import QuotingGenerator
+from service.releases.release import SHIPPED, load_releases
 from service.rerank import FusedOrder
 from service.seams import Generator
 from service.secret import key_secret
@@ -103,7 +100,7 @@ def put_together(settings: ServiceSettings, database: Database, embedder: Embedd
         background=background,
         reranker=FusedOrder(),
         generator=generator,
-        judge=open_judge(settings, embedder),
+        judge=LexicalSemanticJudge(embedder),
         config_hash=config_hash(settings),
         code_version=code_version(),
         prompting=prompting,
