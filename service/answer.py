@@ -4,8 +4,9 @@
     retrieve      permitted chunks by meaning and by words, fused into one order
     look up       the one read of the database: text, version, permission asked again from the truth
     rerank        a better order
-    pack          what fits the token budget becomes evidence C1 … Cn; every candidate gets a reason; for a
-                  language model the prompt that shows it is made, and counted in the model's own tokens
+    pack          what was in force and fits the token budget becomes evidence C1 … Cn; every candidate gets
+                  a reason; for a language model the prompt that shows it is made, and counted in the
+                  model's own tokens
     sufficiency   too little evidence: refuse, without generating
     generate      drafted statements, one by one
     check         each statement against the passages that it cites; only what passed is shown
@@ -73,7 +74,10 @@ async def stages(making: AnswerInProgress, parts: Parts) -> AsyncGenerator[Event
     making.ranked = await making.timed("look_up", look_up, making.fused, principal, parts)
 
     yield Progress("rerank")
-    making.ranked = await making.timed("rerank", parts.reranker.rerank, question.text, making.ranked)
+    reranked = await making.timed(
+        "rerank", parts.reranker.rerank, question.text, making.ranked, making.fused.words_weight
+    )
+    making.ranked, making.rerank_fault = reranked.chunks, reranked.fault
 
     yield Progress("pack")
     making.packed, prompt = await making.timed(

@@ -15,6 +15,7 @@ from ingest.corpus.ids import new_id
 from ingest.corpus.types import Principal
 from service.checking.cite import render
 from service.clock import StageClock
+from service.editions import period_of
 from service.fit import BOUNDARY_BYTES, prompt_of
 from service.history import AnswerRecord, ScoredChunk, keep_answer
 from service.parts import Parts
@@ -59,6 +60,7 @@ class AnswerInProgress:
     generation: str = ""  # of the indexes that were searched
     fused: Fused = NOTHING_FUSED
     ranked: tuple[RankedChunk, ...] = ()
+    rerank_fault: str | None = None  # why they are in the fused order though another was to be found
     boundary: str = field(default_factory=lambda: token_hex(BOUNDARY_BYTES))  # of evidence in a prompt
     packed: Packed = NOTHING_PACKED
     prompt: Prompt | None = None  # None: nothing was generated, or not by a language model
@@ -166,7 +168,7 @@ class AnswerInProgress:
             citations=tuple(cite(shown, self.packed.evidence)),
             refusal=self.refusal,
             generator=self.generator,
-            degraded=self.made.degraded,
+            degraded=(*(("fused_order",) if self.rerank_fault else ()), *self.made.degraded),
             usage=self.usage(),
             timings_ms=self.timings_ms(),
             versions=self.versions(),
@@ -255,4 +257,5 @@ def _citation(evidence: Evidence, statements: Sequence[Statement]) -> Citation:
         end=end,
         quote=chunk.text[start - chunk.start : end - chunk.start],
         url=f"/v1/documents/{stored.document_id}/versions/{stored.version}#char={start},{end}",
+        in_force=str(period) if (period := period_of(stored.opening)) else None,
     )

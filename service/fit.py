@@ -9,9 +9,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
+from ingest.corpus.clock import today_utc
 from ingest.corpus.errors import OverBudget
 from ingest.corpus.types import StoredChunk
 from service.capacity.budget import TokenBudget
+from service.editions import find_superseded
 from service.neutral import inert
 from service.pack import pack, passage_text, without_last
 from service.parts import Parts, Prompting
@@ -26,20 +28,21 @@ SAMPLE_BOUNDARY = "0123456789abcdef"  # of the same length, where no real one is
 def pack_evidence(
     question: Question, ranked: Sequence[RankedChunk], boundary: str, parts: Parts
 ) -> tuple[Packed, Prompt | None]:
-    """As many of the best passages as the token budget, the settings and the question let in.
+    """As many of the best passages as the token budget, the settings and the question let in; of editions of
+    one document those that were in force.
 
     With the prompt that shows them to a language model, counted; None where there is none.
 
     :raises OverBudget: as `budget_of`.
     """
-    settings = parts.settings
+    settings, superseded = parts.settings, find_superseded(question.text, ranked, today_utc())
     most = min(settings.max_evidence, question.max_citations or settings.max_evidence)
     if parts.prompting is None:
         room = evidence_room(quoting_budget(question, parts), settings)
-        return pack(ranked, room, partial(_count_text, parts), most), None
+        return pack(ranked, room, partial(_count_text, parts), most, superseded), None
     budget = budget_of(question, boundary, parts.prompting, settings)
     count = partial(_count_block, question, boundary, f"C{most}", parts.prompting)
-    packed = pack(ranked, evidence_room(budget, settings), count, most)
+    packed = pack(ranked, evidence_room(budget, settings), count, most, superseded)
     prompt = prompt_of(question, packed.evidence, boundary, parts.prompting)
     while prompt.tokens > budget.prompt:  # ends: without any evidence it fits, or there were no budget
         packed = without_last(packed)

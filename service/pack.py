@@ -16,14 +16,17 @@ def pack(
     budget_tokens: int,
     count_tokens: Callable[[StoredChunk], int],
     max_evidence: int,
+    superseded: frozenset[str] = frozenset(),
 ) -> Packed:
     """Take candidates by score, ties by chunk id; one that does not fit is skipped and the next tried.
 
     Markers follow the order of taking. Decisions follow the order of `candidates`; their reasons are:
     `taken`; `duplicate` (this very chunk is taken); `same_text` (a taken chunk says the same, in whatever
-    document); `over_limit` (max_evidence reached); `over_budget`.
+    document); `superseded` (another edition was in force); `over_limit` (max_evidence reached);
+    `over_budget`.
 
     :param count_tokens: the target model's count of a passage as it will read it.
+    :param superseded: ids of documents that are no evidence for this question.
     :raises InvalidInput: negative budget, limit below 1, score not finite, passage without tokens.
     """
     _require_limits(budget_tokens, max_evidence)
@@ -33,7 +36,10 @@ def pack(
     for place in sorted(range(len(candidates)), key=lambda place: _order(candidates[place])):
         ranked = candidates[place]
         tokens = _count(ranked.stored, count_tokens)
-        reason = _why_left_out(ranked, evidence, max_evidence)
+        if ranked.stored.document_id in superseded:
+            reason = "superseded"
+        else:
+            reason = _why_left_out(ranked, evidence, max_evidence)
         if reason is None and tokens > tokens_left:
             reason = "over_budget"
         if reason is None:

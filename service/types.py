@@ -302,6 +302,7 @@ class Citation:
     end: int
     quote: str
     url: str
+    in_force: str | None = None  # when its document says that it holds, 2026-03-01/..; None: it does not say
 
 
 @dataclass(frozen=True, slots=True)

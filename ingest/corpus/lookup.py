@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 from sqlalchemy import ColumnElement, Select, and_, func, select, tuple_
-from sqlalchemy.orm import Session
+from sqlalchemy.orm import Session, aliased
 
 from ingest.corpus.access import access_lists, readable_documents
 from ingest.corpus.collections import get_collection
@@ -24,6 +24,7 @@ from ingest.corpus.store import STORED_VECTOR, Original, missing_document
 from ingest.corpus.tables import ChunkRow, DocumentRow, VersionRow
 from ingest.corpus.types import Block, Chunk, Document, DocumentInfo, IndexedChunk, Principal, StoredChunk
 
+OPENING = 600  # characters of a document in which it says what it is and when it is in force
 ROWS_AT_ONCE = 1000  # of a stream: about 3 MB with their vectors
 DOCUMENTS_AT_ONCE = 500  # whose access is asked in one go
 Position = tuple[str, str]  # when a document came and its id: unique, and it stays what it is
@@ -206,8 +207,20 @@ def readable_versions(
 
 
 def _stored_chunks(tenant_id: str) -> Select[*tuple[Any, ...]]:
+    first = aliased(ChunkRow)
+    opening = (
+        select(func.substr(first.text, 1, OPENING))
+        .where(
+            first.document_id == ChunkRow.document_id,
+            first.version == ChunkRow.version,
+            first.ordinal == 0,
+        )
+        .correlate(ChunkRow)
+        .scalar_subquery()
+    )
     return _of_current_versions(
         select(
+            func.coalesce(opening, "").label("opening"),
             ChunkRow.id,
             ChunkRow.tenant_id,
             ChunkRow.collection_id,
@@ -229,10 +242,19 @@ def _stored_chunks(tenant_id: str) -> Select[*tuple[Any, ...]]:
 
 
 def _stored_chunk(row: Any) -> StoredChunk:
-    """In the order of the columns of `_stored_chunks`: those of StoredChunk, then those of Chunk."""
-    chunk_id, tenant_id, collection_id, document_id, version, title, source_name, language, *chunk = row
+    """In the order of the columns of `_stored_chunks`: opening, the rest of StoredChunk, then Chunk's."""
+    opening, chunk_id, tenant_id, collection_id, document_id, version, title, name, language, *chunk = row
     return StoredChunk(
-        chunk_id, tenant_id, collection_id, document_id, version, title, source_name, language, Chunk(*chunk)
+        chunk_id,
+        tenant_id,
+        collection_id,
+        document_id,
+        version,
+        title,
+        name,
+        language,
+        Chunk(*chunk),
+        opening,
     )
 
 

@@ -79,6 +79,7 @@ class StoredChunk:
     source_name: str
     language: str
     chunk: Chunk
+    opening: str = ""  # how the document begins, 600 characters at most: where it says when it is in force
 
 
 @dataclass(frozen=True, slots=True)

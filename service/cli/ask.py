@@ -105,7 +105,8 @@ async def _answer(question: Question, asker: Principal, parts: Parts) -> Answer:
 def _show_answer(answer: Answer) -> None:
     show(answer.refusal.text if answer.refusal else answer.answer)
     for citation in answer.citations:
-        show(f"\n[{citation.marker}] {_source(citation)}\n    “{' '.join(citation.quote.split())}”")
+        held = f", in force {citation.in_force}" if citation.in_force else ""
+        show(f"\n[{citation.marker}] {_source(citation)}{held}\n    “{' '.join(citation.quote.split())}”")
     spent = answer.timings_ms.get("e2e")
     say(f"\n{answer.outcome}, {answer.generator}" + (f", {spent:.0f} ms" if spent is not None else ""))
 
