@@ -15,6 +15,7 @@ from ingest.corpus.seams import Embedder
 from ingest.corpus.snapshot import Corpus
 from ingest.pipeline import Workbench, require_fitting_chunks
 from service.adapters.chat_template import TemplateTokenizer, folder_of
+from service.adapters.cross_encoder import NEXT_STEP, CrossEncoderModel
 from service.adapters.vllm import VllmGenerator
 from service.admitted import AdmittedGenerator, Step
 from service.breaker import CircuitBreaker
@@ -22,19 +23,22 @@ from service.capacity.admission import Admission, Limits
 from service.capacity.engine_room import EngineRoom
 from service.capacity.geometry import geometries
 from service.capacity.self_test import find_drift
+from service.checking.entailment import EntailmentJudge
 from service.checking.judge import LexicalSemanticJudge
+from service.cross_encoding import CrossEncoderScorer
 from service.engine.cache import CacheSeen, look_at_cache
 from service.engine.chat import Deadlines
 from service.engine.launch import find_model
 from service.engine.weights import revision
 from service.fallback import FallbackGenerator
+from service.late_interaction import LATE_INTERACTION, SHARE, LateInteraction
 from service.migrate import require_current_schema
 from service.nearness import open_background
 from service.parts import Parts, Prompting
 from service.quoting import QuotingGenerator
 from service.releases.release import SHIPPED, load_releases
-from service.rerank import FusedOrder
-from service.seams import Generator
+from service.rerank import FusedOrder, ScoredOrder
+from service.seams import Generator, Judge, Reranker
 from service.secret import key_secret
 from service.settings import ServiceSettings
 from service.version import code_version
@@ -48,6 +52,8 @@ NOT_IN_ANSWERS = frozenset(
         "key_secret",
         "max_body_bytes",
         "max_question_chars",
+        "rerank_seconds",
+        "judge_seconds",
         "engine_url",
         "engine_python",
         "engine_kv_gib",
@@ -98,9 +104,9 @@ def put_together(settings: ServiceSettings, database: Database, embedder: Embedd
         corpus=Corpus(database, embedder.fingerprint, settings.corpus.snapshots),
         embedder=embedder,
         background=background,
-        reranker=FusedOrder(),
+        reranker=open_reranker(settings, embedder),
         generator=generator,
-        judge=LexicalSemanticJudge(embedder),
+        judge=open_judge(settings, embedder),
         config_hash=config_hash(settings),
         code_version=code_version(),
         prompting=prompting,
@@ -171,6 +177,31 @@ def open_self_test(folder: Path) -> Callable[[CacheSeen], str | None]:
         return partial(find_drift, next(iter(geometries(folder))))
     except (NotFound, InvalidInput):  # nothing to compare with; what the engine says is taken
         return lambda _seen: None
+
+
+def open_reranker(settings: ServiceSettings, embedder: Embedder) -> Reranker:
+    """The one that the settings name; errors as of `open_judge`."""
+    if not settings.reranker:
+        return FusedOrder()
+    if settings.reranker == LATE_INTERACTION:
+        return ScoredOrder(LateInteraction(embedder), SHARE, settings.rerank_seconds)
+    scorer = CrossEncoderScorer(_open_cross_encoder(settings.reranker, "reranker", settings))
+    return ScoredOrder(scorer, 1.0, settings.rerank_seconds)
+
+
+def open_judge(settings: ServiceSettings, embedder: Embedder) -> Judge:
+    """The one that the settings name.
+
+    :raises Unavailable: if its model is not here or cannot be loaded.
+    :raises InvalidInput: if its model has other labels than are needed.
+    """
+    if not settings.judge:
+        return LexicalSemanticJudge(embedder)
+    return EntailmentJudge(_open_cross_encoder(settings.judge, "judge", settings), settings.judge_seconds)
+
+
+def _open_cross_encoder(name: str, role: str, settings: ServiceSettings) -> CrossEncoderModel:
+    return CrossEncoderModel(locate_model(name, settings.corpus.models, role, NEXT_STEP))
 
 
 def open_embedder(settings: ServiceSettings) -> Embedder:

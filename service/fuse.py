@@ -36,8 +36,8 @@ def fuse(words: Sequence[Hit], meaning: Sequence[Hit], signals: QuerySignals) ->
     _check(said, meaning, signals)
     weight = FULL_COVERAGE_WEIGHT * min(signals.coverage, 1.0) if said else 0.0
     unmatched = min(0.0, *said.values()) if said else 0.0
-    by_words = _standardised([said.get(hit.chunk_id, unmatched) for hit in meaning])
-    by_meaning = _standardised([hit.score for hit in meaning])
+    by_words = standardised([said.get(hit.chunk_id, unmatched) for hit in meaning])
+    by_meaning = standardised([hit.score for hit in meaning])
     scores = weight * by_words + (1 - weight) * by_meaning
     words_ranks, meaning_ranks = _ranks(words), _ranks(meaning)
     candidates = [
@@ -67,7 +67,7 @@ def _check(said: dict[int, float], meaning: Sequence[Hit], signals: QuerySignals
         )
 
 
-def _standardised(scores: Sequence[float]) -> Scores:
+def standardised(scores: Sequence[float]) -> Scores:
     """Mean 0 and deviation 1; all 0 where the scores do not differ."""
     values = np.array(scores, dtype=np.float64)
     deviation = values.std() if len(values) else 0.0

@@ -6,7 +6,17 @@ from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
+from ingest.corpus.seams import Tokenizer
+from ingest.corpus.types import FloatMatrix
 from service.types import DraftStatement, Generated, GenerationTask, Message, RankedChunk
+
+
+@dataclass(frozen=True, slots=True)
+class Reranked:
+    """The same chunks, best first, their scores falling."""
+
+    chunks: tuple[RankedChunk, ...]
+    fault: str | None = None  # a code: why the order that was given stands though another was to be found
 
 
 class Reranker(Protocol):
@@ -15,8 +25,40 @@ class Reranker(Protocol):
     @property
     def version(self) -> str: ...
 
-    def rerank(self, question: str, chunks: Sequence[RankedChunk]) -> tuple[RankedChunk, ...]:
-        """The same chunks, best first."""
+    def rerank(self, question: str, chunks: Sequence[RankedChunk], words_weight: float) -> Reranked:
+        """Never fails: without a better order the given one stands.
+
+        :param chunks: best first, with the fused scores.
+        :param words_weight: how far words count for this question, see `service/fuse.py`.
+        """
+
+
+class PairModel(Protocol):
+    """Two texts read together, as a cross-encoder does, to a number for each of its labels."""
+
+    @property
+    def version(self) -> str: ...
+
+    @property
+    def labels(self) -> Sequence[str]:
+        """As the model names them; one: it only scores."""
+
+    @property
+    def max_tokens(self) -> int:
+        """Of both texts together, special tokens included; longer is an error, never cut."""
+
+    @property
+    def special_tokens(self) -> int:
+        """That stand around and between the two texts."""
+
+    @property
+    def tokenizer(self) -> Tokenizer: ...
+
+    def logits(self, pairs: Sequence[tuple[str, str]]) -> FloatMatrix:
+        """Shape (len(pairs), len(labels)), as the model has them, whatever they are.
+
+        :raises OverBudget: for a pair above `max_tokens`.
+        """
 
 
 class Generator(Protocol):

@@ -12,4 +12,5 @@ from service.types import Question, RankedChunk
 def search(question: Question, principal: Principal, parts: Parts, top_k: int) -> tuple[RankedChunk, ...]:
     """At most `top_k` passages that `principal` may read now, best first."""
     fused, _ = retrieve(question, principal, parts)
-    return parts.reranker.rerank(question.text, look_up(fused, principal, parts))[:top_k]
+    found = look_up(fused, principal, parts)
+    return parts.reranker.rerank(question.text, found, fused.words_weight).chunks[:top_k]

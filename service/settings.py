@@ -43,6 +43,12 @@ class ServiceSettings:
     search_depth: int = setting(50, "chunks taken from each of the two searches")
     max_evidence: int = setting(8, "most chunks that an answer may be built on")
     max_evidence_tokens: int = setting(0, "most tokens that they may have; 0: what the window leaves")
+    reranker: str = setting(
+        "", "reranker: late-interaction, or a cross-encoder (folder, hub id); empty: none"
+    )
+    rerank_seconds: float = setting(10.0, "longest wait for a reranker; after it the fused order stands")
+    judge: str = setting("", "judge of statements: a cross-encoder (folder, hub id); empty: the built-in")
+    judge_seconds: float = setting(30.0, "longest wait for it about one statement; after it, not supported")
     max_body_bytes: int = setting(1024 * 1024, "largest JSON body accepted")
     llm: str = setting("", "language model: a model pack, a local folder or a hub id; empty: none")
     engine_url: str = setting("http://127.0.0.1:8001", "address of the language model's server (vLLM)")
@@ -65,6 +71,8 @@ class ServiceSettings:
             "max_question_chars",
             "search_depth",
             "max_evidence",
+            "rerank_seconds",
+            "judge_seconds",
             "max_body_bytes",
             "engine_kv_gib",
             "engine_connect_seconds",

@@ -150,3 +150,36 @@ class ScriptedGenerator:
             yield Generated("stop", 120, 30)
         finally:
             self.ended += 1
+
+
+class SharedWords:
+    """A cross-encoder for which a pair is as good as the share of the shorter text's words in the other.
+
+    The label that means support has the number, 5 for all words and -5 for none, the others 0.
+    """
+
+    version = "shared-words"
+    special_tokens = 3
+
+    def __init__(
+        self, labels: Sequence[str] = ("LABEL_0",), supporting: int | None = None, max_tokens: int = 64
+    ) -> None:
+        """:param supporting: place of that label; None: "entailment", or the only one."""
+        self.labels = tuple(labels)
+        self.max_tokens = max_tokens
+        self.tokenizer = WordTokenizer()
+        self.read: list[tuple[str, str]] = []
+        self._supporting = supporting if supporting is not None else self._entailment()
+
+    def _entailment(self) -> int:
+        return self.labels.index("entailment") if "entailment" in self.labels else 0
+
+    def logits(self, pairs: Sequence[tuple[str, str]]) -> FloatMatrix:
+        self.read.extend(pairs)
+        found = np.zeros((len(pairs), len(self.labels)), dtype=np.float32)
+        for row, pair in zip(found, pairs, strict=True):
+            if sum(map(self.tokenizer.count, pair)) + self.special_tokens > self.max_tokens:
+                raise OverBudget(f"The fake takes {self.max_tokens} tokens.")
+            words = sorted((frozenset(WORD.findall(text.lower())) for text in pair), key=len)
+            row[self._supporting] = 10 * len(words[0] & words[1]) / max(len(words[0]), 1) - 5
+        return found

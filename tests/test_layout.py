@@ -19,7 +19,7 @@ ROOT = Path(__file__).parents[1]
 # package -> the only files that may import it. An adapter is where a library can be swapped or faked.
 ADAPTERS = {
     "faiss": ["ingest/corpus/vectors.py"],
-    "sentence_transformers": ["ingest/corpus/embedder.py"],
+    "sentence_transformers": ["ingest/corpus/embedder.py", "service/adapters/cross_encoder.py"],
     "torch": [
         *(f"ingest/{name}.py" for name in ("corpus/embedder", "models", "e5_small")),
         "service/adapters/causal_lm.py",
@@ -28,6 +28,7 @@ ADAPTERS = {
         *(f"ingest/{name}.py" for name in ("corpus/embedder", "models", "e5_small")),
         "service/adapters/causal_lm.py",
         "service/adapters/chat_template.py",
+        "service/adapters/cross_encoder.py",
     ],
     "safetensors": ["ingest/corpus/embedder.py", "ingest/models.py", "ingest/e5_small.py"],
     "tokenizers": ["ingest/corpus/tokenizer.py", "service/adapters/chat_template.py"],
@@ -47,6 +48,8 @@ ADAPTERS = {
         "service/history.py",
         "service/conversations.py",
         "service/capacity/reservations.py",
+        "service/audit.py",
+        "service/releases/activations.py",
         "service/migrate.py",
         "service/migrations/*",
     ],
@@ -57,6 +60,7 @@ ADAPTERS = {
         "service/api/*.py",
         "service/history.py",
         "service/evaluation/asking/*.py",
+        "service/evaluation/scoring/gate_result.py",
         "service/evaluation/sets/released.py",
     ],
     "uvicorn": ["service/app.py"],

@@ -29,11 +29,12 @@ def embedding_text(title: str, context: str, text: str) -> str:
     return "\n".join(part for part in (title, context, text) if part)
 
 
-def locate_model(name: str, packs: Path) -> str | Path:
+def locate_model(name: str, packs: Path, role: str = "embedder", next_step: str = NEXT_STEP) -> str | Path:
     """The folder of the pack or the local folder of that name, or a hub id as it is.
 
     :param packs: the folder that model packs are pulled into.
-    :raises Unavailable: if it is none of these, naming the command that pulls the pack.
+    :param role: what the model is for, in the words of the error.
+    :raises Unavailable: if it is none of these, naming the next step.
     """
     for folder in (packs / name, Path(name)):
         if folder.is_dir():
@@ -41,9 +42,9 @@ def locate_model(name: str, packs: Path) -> str | Path:
     if name.count("/") == 1 and not name.startswith(("/", ".", "~")):
         return name
     raise Unavailable(
-        f"The embedder {name!r} is not here.",
+        f"The {role} {name!r} is not here.",
         why=f"There is no folder {packs / name} and no folder {name}.",
-        next_step=NEXT_STEP,
+        next_step=next_step,
     )
 
 

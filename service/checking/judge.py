@@ -50,7 +50,7 @@ class LexicalSemanticJudge:
         spans = sentence_spans(premise)
         if not spans or not claim.strip():
             return Support(None, 0, 0, "There is nothing to compare.")
-        quoted = _quoted_span(premise, claim, spans)
+        quoted = quoted_span(premise, claim, spans)
         if quoted is not None:
             return Support(1.0, *quoted, "The statement is a sentence of the passage.")
         found = self.compare(premise, claim)
@@ -89,7 +89,7 @@ def _reason(found: Comparison) -> str:
     )
 
 
-def _quoted_span(premise: str, claim: str, spans: Sequence[Span]) -> Span | None:
+def quoted_span(premise: str, claim: str, spans: Sequence[Span]) -> Span | None:
     """Where the claim's sentences stand one after the other, each whole, in the premise: the last such place.
 
     Picked from here and there they would say together what the premise does not. Only rows of a table may

@@ -22,7 +22,7 @@ def retrieval(
     ],
     as_json: Json = False,
 ) -> None:
-    """How well documents are found: by words, by meaning, and by both.
+    """How well documents are found: by words, by meaning, and by both; and reranked, if a reranker is set.
 
     A set is corpus.jsonl (or .jsonl.gz), queries.jsonl and qrels.tsv, or a BEIR folder. Vectors are kept in
     the data folder, so that a second run only searches. Nothing of a set goes into your collections.
@@ -38,8 +38,9 @@ def retrieval(
     show_rows(rows, COLUMNS, as_json=False)
 
 
-def _three(name: str, row: RetrievalRow) -> str:
-    return " ".join(f"{figures[name]:.3f}" for figures in (row.words, row.meaning, row.hybrid))
+def _each(name: str, row: RetrievalRow) -> str:
+    found = (row.words, row.meaning, row.hybrid, row.reranked)
+    return " ".join(f"{figures[name]:.3f}" for figures in found if figures is not None)
 
 
 COLUMNS = {
@@ -48,8 +49,9 @@ COLUMNS = {
     "documents": lambda row: row.documents,
     "questions": lambda row: row.queries,
     "left out": lambda row: row.without_qrels,
-    "MRR@10: words, meaning, hybrid": lambda row: _three("mrr@10", row),
-    "nDCG@10": lambda row: _three("ndcg@10", row),
-    "recall@5": lambda row: _three("recall@5", row),
-    "recall@10": lambda row: _three("recall@10", row),
+    "MRR@10: words, meaning, hybrid (, reranked)": lambda row: _each("mrr@10", row),
+    "nDCG@10": lambda row: _each("ndcg@10", row),
+    "recall@5": lambda row: _each("recall@5", row),
+    "recall@10": lambda row: _each("recall@10", row),
+    "reranking, ms": lambda row: "–" if row.rerank_ms is None else f"{row.rerank_ms:.0f}",
 }

@@ -7,12 +7,13 @@ database, candidates from `retrieve`, and the two halves are read off the candid
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from ingest.corpus.seams import Embedder
 from service.evaluation.asking.cached import CACHE, CachedEmbedder
 from service.evaluation.asking.indexed import Indexed, counter, index_documents
 from service.evaluation.asking.scratch import ASKER, scratch_installation
+from service.evaluation.reranking import Reranking, open_reranking, without_deadline
 from service.evaluation.scoring.measures import Figures, measure
 from service.evaluation.sets.beir import RetrievalSet, SetDocument, SetQuestion, Slice
 from service.follow_up import understood
@@ -26,7 +27,7 @@ from service.watch import Watch
 
 @dataclass(frozen=True, slots=True)
 class RetrievalRow:
-    """Figures of one slice: of the two searches alone, and of both fused."""
+    """Figures of one slice: of the two searches alone, of both fused, and of the reranked order."""
 
     set: str
     slice: str
@@ -36,15 +37,18 @@ class RetrievalRow:
     words: Figures
     meaning: Figures
     hybrid: Figures
+    reranked: Figures | None  # None: the settings name no reranker
+    rerank_ms: float | None  # median of a question, nothing of it remembered
 
 
 @dataclass(frozen=True, slots=True)
 class Rankings:
     """Document ids for each question id, each document in the place of its best chunk."""
 
-    words: dict[str, Sequence[str]]
-    meaning: dict[str, Sequence[str]]
-    hybrid: dict[str, Sequence[str]]
+    words: dict[str, Sequence[str]] = field(default_factory=dict)
+    meaning: dict[str, Sequence[str]] = field(default_factory=dict)
+    hybrid: dict[str, Sequence[str]] = field(default_factory=dict)
+    reranked: dict[str, Sequence[str]] = field(default_factory=dict)
 
 
 def evaluate_retrieval(
@@ -61,18 +65,32 @@ def evaluate_retrieval(
     """
     measure({}, {})  # if pytrec_eval is missing, say so before the long work
     cached = CachedEmbedder(embedder, settings.corpus.home / CACHE)
-    with scratch_installation(replace(settings, llm=""), cached) as parts:
-        rows = tuple(row for one in sets for row in _rows(one, parts, cached, watch))
+    settings = without_deadline(replace(settings, llm=""))
+    with scratch_installation(settings, cached) as parts:
+        asking = Asking(parts, cached, embedder, watch)
+        rows = tuple(row for one in sets for row in _rows(one, asking))
         return rows, parts.versions()
 
 
-def _rows(one: RetrievalSet, parts: Parts, cached: CachedEmbedder, watch: Watch) -> Iterator[RetrievalRow]:
+@dataclass(frozen=True, slots=True)
+class Asking:
+    """What sets are asked with."""
+
+    parts: Parts
+    cached: CachedEmbedder
+    embedder: Embedder  # without memory
+    watch: Watch
+
+
+def _rows(one: RetrievalSet, asking: Asking) -> Iterator[RetrievalRow]:
+    parts, cached, watch = asking.parts, asking.cached, asking.watch
     indexed: dict[tuple[SetDocument, ...], Indexed] = {}
     for part in one.slices:
         label = f"{one.name} {part.name}"
         if part.documents not in indexed:
             indexed[part.documents] = index_documents(label, part.documents, parts, cached, watch)
-        rankings = _ask(label, part, indexed[part.documents], parts, cached, watch)
+        reranking = open_reranking(parts.settings, parts, asking.embedder)
+        rankings = _ask(label, part, indexed[part.documents], asking, reranking)
         yield RetrievalRow(
             one.name,
             part.name,
@@ -82,24 +100,27 @@ def _rows(one: RetrievalSet, parts: Parts, cached: CachedEmbedder, watch: Watch)
             words=measure(rankings.words, part.relevant),
             meaning=measure(rankings.meaning, part.relevant),
             hybrid=measure(rankings.hybrid, part.relevant),
+            reranked=measure(rankings.reranked, part.relevant) if reranking else None,
+            rerank_ms=reranking.milliseconds if reranking else None,
         )
 
 
 # --- asking ------------------------------------------------------------------------------------
 
 
-def _ask(
-    label: str, part: Slice, indexed: Indexed, parts: Parts, cached: CachedEmbedder, watch: Watch
-) -> Rankings:
-    rankings = Rankings({}, {}, {})
+def _ask(label: str, part: Slice, indexed: Indexed, asking: Asking, reranking: Reranking | None) -> Rankings:
+    rankings, watch = Rankings(), asking.watch
     texts = [one.text for one in part.questions]
-    cached.remember_queries(texts, counter(watch, f"{label}: questions embedded", len(texts)))
+    asking.cached.remember_queries(texts, counter(watch, f"{label}: questions embedded", len(texts)))
     for done, one in enumerate(part.questions, start=1):
-        fused, _ = retrieve(_question(one, indexed.collection_id), ASKER, parts)
+        question = _question(one, indexed.collection_id)
+        fused, _ = retrieve(question, ASKER, asking.parts)
         found = fused.candidates
         rankings.hybrid[one.id] = _documents(found, indexed)
         rankings.words[one.id] = _documents(_by_rank(found, lambda c: c.words_rank), indexed)
         rankings.meaning[one.id] = _documents(_by_rank(found, lambda c: c.meaning_rank), indexed)
+        if reranking is not None:
+            rankings.reranked[one.id] = _documents(reranking.reranked(question.text, fused), indexed)
         watch(f"{label}: questions asked", done, len(part.questions))
     return rankings
 

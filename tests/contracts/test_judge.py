@@ -3,19 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from service.adapters.cross_encoder import CrossEncoderModel
+from service.checking.entailment import EntailmentJudge
 from service.checking.judge import LexicalSemanticJudge
 from service.seams import Judge, Support
 from tests.contracts.real_models import real_embedder
+from tests.contracts.tiny_cross_encoder import save_tiny
 from tests.fakes import HashEmbedder
 
-JUDGES: dict[str, Callable[[], Judge]] = {
-    "rules, fake embedder": lambda: LexicalSemanticJudge(HashEmbedder()),
-    "rules, real embedder": lambda: LexicalSemanticJudge(real_embedder()),
+
+def entailment(folder: Path, *labels: str) -> Judge:
+    """Weights are random, so the model is made to deny: what it upholds is not by chance."""
+    bias = dict.fromkeys(("entailment", "supported", "LABEL_0"), -60.0)
+    return EntailmentJudge(CrossEncoderModel(save_tiny(folder, labels, bias)), seconds=200.0)
+
+
+JUDGES: dict[str, Callable[[Path], Judge]] = {
+    "rules, fake embedder": lambda _: LexicalSemanticJudge(HashEmbedder()),
+    "rules, real embedder": lambda _: LexicalSemanticJudge(real_embedder()),
+    "inference": lambda folder: entailment(folder, "entailment", "neutral", "contradiction"),
+    "consistency": lambda folder: entailment(folder, "not_supported", "supported"),
+    "consistency, one label": lambda folder: entailment(folder, "LABEL_0"),
 }
 
 ENGLISH = "Parking is free on Sundays. Goods may be returned within 30 days of delivery. Helmets are red."
@@ -50,9 +64,9 @@ CLAIM = "商品 may be returned within 30 days."
 
 
 @pytest.fixture(scope="module", params=JUDGES.values(), ids=JUDGES.keys())
-def judge(request: pytest.FixtureRequest) -> Judge:
-    make: Callable[[], Judge] = request.param
-    return make()
+def judge(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Judge:
+    make: Callable[[Path], Judge] = request.param
+    return make(tmp_path_factory.mktemp("model") / "tiny")
 
 
 def supports(judge: Judge, premise: str, claim: str) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from dataclasses import replace
 from pathlib import Path
@@ -17,6 +17,8 @@ from ingest.corpus.types import Principal
 from service.answer import answer_question
 from service.history import RECORD, AnswerRecord, AnswerRow, get_answer
 from service.parts import Parts
+from service.rerank import FusedOrder
+from service.seams import Reranked
 from service.types import (
     Done,
     DraftStatement,
@@ -26,6 +28,7 @@ from service.types import (
     GenerationTask,
     Progress,
     Question,
+    RankedChunk,
     Refused,
     StatementPassed,
 )
@@ -71,6 +74,17 @@ async def test_the_way_is_told_in_order_and_ends_with_the_whole_answer(parts: Pa
     assert done.answer.answer.count("[C1]") == 1
     (citation,) = done.answer.citations
     assert citation.quote == FACT
+
+
+async def test_an_answer_in_the_fused_order_though_another_was_to_be_found_says_so(parts: Parts):
+    class Failing(FusedOrder):
+        def rerank(self, question: str, chunks: Sequence[RankedChunk], words_weight: float) -> Reranked:
+            return replace(super().rerank(question, chunks, words_weight), fault="rerank_timeout")
+
+    (*_, done) = await events(replace(parts, reranker=Failing()))
+    assert isinstance(done, Done)
+    assert done.answer.outcome == "answered"
+    assert done.answer.degraded == ("fused_order",)
 
 
 async def test_every_field_of_the_record_is_filled_for_an_answer(parts: Parts):

@@ -8,14 +8,15 @@ import pytest
 from ingest.corpus.errors import InvalidInput, Unavailable
 from ingest.corpus.settings import CorpusSettings
 from service.adapters.vllm import VllmGenerator
-from service.bootstrap import config_hash, open_generator, open_language_model
+from service.bootstrap import config_hash, open_generator, open_judge, open_language_model, open_reranker
 from service.breaker import CircuitBreaker
 from service.engine.chat import Deadlines
 from service.engine.weights import revision
 from service.fallback import FallbackGenerator
 from service.settings import ServiceSettings
 from tests.contracts.real_models import chat_tokenizer, llm_folder
-from tests.fakes import ScriptedGenerator
+from tests.contracts.tiny_cross_encoder import save_tiny
+from tests.fakes import HashEmbedder, ScriptedGenerator
 
 SMALL, BILINGUAL = "smollm2-135m-instruct", "qwen2.5-coder-1.5b-instruct"
 
@@ -73,6 +74,8 @@ def test_where_its_failure_is_to_be_an_error_nothing_stands_behind_the_model() -
         {"engine_connect_seconds": 0.0},
         {"engine_first_token_seconds": float("nan")},
         {"engine_total_seconds": float("inf")},
+        {"rerank_seconds": 0.0},
+        {"judge_seconds": float("nan")},
     ],
 )
 def test_a_way_to_fail_that_cannot_be_is_refused(wrong: dict[str, Any]) -> None:
@@ -88,6 +91,8 @@ def test_a_way_to_fail_that_cannot_be_is_refused(wrong: dict[str, Any]) -> None:
         {"context_window": 4096},
         {"max_evidence": 4},
         {"max_evidence_tokens": 500},
+        {"reranker": "some/model"},
+        {"judge": "some/model"},
         {"corpus": CorpusSettings(chunk_tokens=200)},
     ],
     ids=str,
@@ -104,9 +109,33 @@ def test_what_can_change_an_answer_is_another_configuration(changed: dict[str, A
         {"engine_url": "http://192.0.2.1:8001"},
         {"engine_python": Path("/venv/bin/python")},
         {"engine_kv_gib": 8},
+        {"rerank_seconds": 1.0, "judge_seconds": 1.0},
         {"engine_connect_seconds": 9.0, "engine_first_token_seconds": 9.0, "engine_total_seconds": 9.0},
     ],
     ids=str,
 )
 def test_what_cannot_is_the_same(changed: dict[str, Any]) -> None:
     assert config_hash(ServiceSettings(**changed)) == config_hash(ServiceSettings())
+
+
+def test_the_reranker_and_the_judge_are_those_that_the_settings_name(tmp_path: Path) -> None:
+    reranker = save_tiny(tmp_path / "order")
+    judge = save_tiny(tmp_path / "inference", ("entailment", "neutral", "contradiction"))
+    settings = ServiceSettings(reranker=str(reranker), judge=str(judge))
+    assert open_reranker(settings, HashEmbedder()).version == f"cross-encoder:order@{revision(reranker)}"
+    assert open_judge(settings, HashEmbedder()).version == f"cross-encoder:inference@{revision(judge)}"
+    late = ServiceSettings(reranker="late-interaction")
+    assert open_reranker(late, HashEmbedder()).version == "late-interaction-1"
+    none = ServiceSettings(reranker="")
+    assert open_reranker(none, HashEmbedder()).version == "fused-order"
+    assert open_judge(none, HashEmbedder()).version.startswith("words-and-meaning-")
+
+
+def test_a_cross_encoder_that_is_not_here_or_is_none_is_refused_with_its_role(tmp_path: Path) -> None:
+    corpus = CorpusSettings(home=tmp_path)
+    with pytest.raises(Unavailable, match="The reranker 'nowhere' is not here"):
+        open_reranker(ServiceSettings(corpus=corpus, reranker="nowhere"), HashEmbedder())
+    with pytest.raises(Unavailable, match="The judge 'nowhere' is not here"):
+        open_judge(ServiceSettings(corpus=corpus, judge="nowhere"), HashEmbedder())
+    with pytest.raises(Unavailable, match="cannot be loaded"):
+        open_judge(ServiceSettings(corpus=corpus, judge=str(tmp_path)), HashEmbedder())

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from ingest.corpus.errors import Unavailable
+from ingest.corpus.seams import TokenVectors
 from ingest.corpus.settings import CorpusSettings
 from service.evaluation import retrieval as evaluation
 from service.evaluation.asking.indexed import as_document
@@ -90,6 +93,34 @@ def test_nothing_is_left_in_the_data_folder_but_vectors(settings: ServiceSetting
     evaluate(settings, SLICE)
     left = {path.relative_to(settings.corpus.home).parts[0] for path in settings.corpus.home.rglob("*")}
     assert left == {"cache"}
+
+
+def test_without_a_reranker_there_are_no_figures_of_one(settings: ServiceSettings) -> None:
+    (row,) = evaluate(settings, SLICE)
+    assert (row.reranked, row.rerank_ms) == (None, None)
+
+
+def test_a_reranker_has_figures_beside_those_of_the_fused_order(settings: ServiceSettings) -> None:
+    late = replace(settings, reranker="late-interaction", rerank_seconds=1e-9)  # no deadline holds here
+    (row,) = evaluate(late, SLICE)
+    (before,) = evaluate(settings, SLICE)
+    assert row.hybrid == before.hybrid
+    assert row.reranked is not None
+    assert row.reranked["recall@10"] == 1.0
+    assert row.rerank_ms is not None
+    assert row.rerank_ms > 0
+
+
+def test_figures_of_a_reranker_that_failed_are_not_given(settings: ServiceSettings) -> None:
+    class Failing(HashEmbedder):
+        def embed_tokens(self, texts: Sequence[str]) -> Sequence[TokenVectors]:
+            if "差旅费" in texts:
+                raise MemoryError
+            return super().embed_tokens(texts)
+
+    late = replace(settings, reranker="late-interaction")
+    with pytest.raises(Unavailable, match="rerank_failed"):
+        evaluate_retrieval([RetrievalSet("tiny", (SLICE,))], late, Failing(), unwatched)
 
 
 def test_evaluation_knows_no_search_of_its_own() -> None:
