@@ -1,5 +1,6 @@
 """The whole way of a question: a fixed workflow that retrieves once, generates once and checks.
 
+    release       prompt and policy as they are in force for who asks, if a language model is asked
     understand    a follow-up becomes a question by itself
     retrieve      permitted chunks by meaning and by words, fused into one order
     look up       the one read of the database: text, version, permission asked again from the truth
@@ -29,6 +30,7 @@ from service.look_up import look_up, still_readable
 from service.pack import first_of
 from service.parts import Parts
 from service.refuse import refuse
+from service.releases.in_force import parts_for
 from service.retrieve import retrieve
 from service.sufficiency import find_insufficiency
 from service.types import (
@@ -59,8 +61,10 @@ async def answer_question(
 
 
 async def stages(making: AnswerInProgress, parts: Parts) -> AsyncGenerator[Event, None]:
-    """The stages from `retrieve` to `check`; what each finds is left in `making`."""
+    """The stages up to `check`; what each finds is left in `making`."""
     principal = making.principal
+    if parts.prompting is not None:
+        making.parts = parts = await making.timed("release", parts_for, principal, parts)
 
     if making.question.turns:
         yield Progress("understand")

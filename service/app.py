@@ -23,6 +23,7 @@ from service.api import (
     health,
     jobs,
     people,
+    prompts,
     questions,
     tokens,
 )
@@ -51,6 +52,7 @@ ROUTERS = (
     documents.uploads,
     jobs.routes,
     people.routes,
+    prompts.admin,
     tokens.routes,
     health.routes,
 )

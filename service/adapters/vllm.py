@@ -33,6 +33,11 @@ LONGEST_EVENT = 256 * 1024  # bytes; a token's is a few hundred
 DATA, END = b"data:", b"[DONE]"
 
 
+def model_version(model: str, revision: str) -> str:
+    """As answers name it; the arguments are those of `VllmGenerator`."""
+    return f"vllm:{model}@{revision}" if revision else f"vllm:{model}"
+
+
 @dataclass(frozen=True, slots=True)
 class VllmGenerator:
     url: str
@@ -44,7 +49,7 @@ class VllmGenerator:
 
     @property
     def version(self) -> str:
-        return f"vllm:{self.model}@{self.revision}" if self.revision else f"vllm:{self.model}"
+        return model_version(self.model, self.revision)
 
     async def draft(self, task: GenerationTask) -> AsyncGenerator[DraftStatement | Generated]:
         """Needs a prompt and a policy; without evidence nothing is asked.

@@ -8,6 +8,7 @@ from service.api.schemas import AnswerShown, ServiceVersions
 from service.api.shown import stored_answer_shown
 from service.api.state import Serving
 from service.history import ListedAnswer, get_answer, list_answers
+from service.releases.in_force import versions_for
 
 MOST_LISTED = 100
 routes = reader_routes("answers")
@@ -15,9 +16,8 @@ routes = reader_routes("answers")
 
 @routes.get("/v1/versions", summary="Show what answers are made by")
 def show_versions(asker: Asker, service: Serving) -> ServiceVersions:
-    """As each answer tells it, without what each question decides."""
-    del asker  # anybody with a key
-    return ServiceVersions(service.parts.generator.kind, service.parts.versions())
+    """As each answer tells it, without what each question decides; of a canary both releases."""
+    return ServiceVersions(service.parts.generator.kind, versions_for(asker, service.parts))
 
 
 @routes.get("/v1/answers", summary="List your newest questions")
@@ -28,7 +28,8 @@ def show_answers(asker: Asker, service: Serving) -> list[ListedAnswer]:
 
 @routes.get("/v1/answers/{answer_id}", summary="Show a stored answer", responses=problems(404))
 def show_answer(answer_id: str, asker: Asker, service: Serving) -> AnswerShown:
-    """Your own. Admins get all with the record of everything that made them; evaluators those of which every
-    collection that was searched is open to them, without what is not."""
+    """Your own, with what made it, and whether the same text can be expected again. Admins get all with the
+    record of everything that made them; evaluators those of which every collection that was searched is open
+    to them, without what is not."""
     with service.parts.database.reading() as session:
         return stored_answer_shown(get_answer(session, asker, answer_id), asker)

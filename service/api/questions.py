@@ -24,6 +24,7 @@ from service.conversations import turns_of
 from service.fit import require_fitting
 from service.parts import Parts
 from service.question import language_of, require_searchable
+from service.releases.in_force import parts_for
 from service.search import search
 from service.types import Answer, Done, Event, Question
 
@@ -45,7 +46,8 @@ routes = reader_routes("questions")
 )
 async def ask(body: AskRequest, request: Request, asker: Asker, service: Serving) -> Answer | Response:
     """An answer with checked citations, or a refusal; with `Accept: text/event-stream` as it is made."""
-    question = to_question(body, service.parts)
+    parts = await to_thread.run_sync(parts_for, asker, service.parts)
+    question = to_question(body, parts)
     question = await to_thread.run_sync(permitted, question, asker, service.parts)
     events = counted(question, asker, service)
     if "text/event-stream" in request.headers.get("accept", ""):

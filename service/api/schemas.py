@@ -10,7 +10,11 @@ from pydantic import BaseModel, ConfigDict, Field
 from ingest.corpus.permissions import parse_access
 from ingest.corpus.types import AccessList, Document, DocumentInfo, Role
 from ingest.jobs import JobState
+from service.equality import Equality
+from service.evaluation.scoring.gate_result import GateResult
 from service.history import AnswerRecord
+from service.releases.release import ALL
+from service.releases.standing import Activation
 from service.trace import TracedCandidate
 from service.types import Answer, Priority
 
@@ -88,6 +92,32 @@ class NewKeyRequest(Sent):
     name: Annotated[str, Field(max_length=100, examples=["laptop"])] = ""
 
 
+class GateRun(Sent):
+    """What `citeward eval gate … --out FILE` has written."""
+
+    set: str
+    set_sha256: str
+    baseline_sha256: str
+    versions: dict[str, str]
+    questions: int
+    written: int
+    faults: list[str]
+
+    def to_result(self) -> GateResult:
+        return GateResult(**(self.model_dump() | {"faults": tuple(self.faults)}))
+
+
+class NewActivation(Sent):
+    """Needs a gate run that the release has passed, or a reason to do without; none if its canary runs."""
+
+    release: Annotated[str, Field(examples=["answer.v2+default.v1"])]
+    share: Annotated[
+        int, Field(ge=1, le=ALL, description="Percent of the users; the same ones each time.")
+    ] = ALL
+    gate: GateRun | None = None
+    override: Annotated[str | None, Field(description="Why it is put in force without. It is kept.")] = None
+
+
 # --- answers of the API ------------------------------------------------------------------------
 
 
@@ -142,6 +172,15 @@ class ServiceVersions:
 
 
 @dataclass(frozen=True, slots=True)
+class PromptsShown:
+    asked: bool  # whether there is a language model; without one answers are quoted and need no prompt
+    releases: tuple[str, ...]  # that can be put in force, with their hashes
+    in_force: str
+    canary: Activation | None
+    history: tuple[Activation, ...]  # the oldest first
+
+
+@dataclass(frozen=True, slots=True)
 class AnswerShown:
     answer_id: str
     created_at: str
@@ -150,6 +189,7 @@ class AnswerShown:
     answer: Answer | None  # null: it was cancelled or failed
     record: AnswerRecord | None  # null unless the caller may see how it was made
     candidates: tuple[TracedCandidate, ...] | None = None  # as `record`: what was found, in its fused order
+    equality: Equality | None = None  # can the same text be expected again? null: there is no answer
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ from dataclasses import replace
 from ingest.corpus.types import Principal, Role
 from service.api.schemas import AnswerShown, PassageShown, ScoresShown
 from service.checking.cite import render
+from service.equality import equality
 from service.history import StoredAnswer
 from service.types import Answer, Citation, Question, RankedChunk, Statement, StatementPassed
 
@@ -62,6 +63,7 @@ def stored_answer_shown(stored: StoredAnswer, principal: Principal) -> AnswerSho
         finish_reason=record.finish_reason,
         question=record.question,
         answer=stored.answer and past_answer_shown(stored.answer, principal),
+        equality=equality(record, stored.answer.degraded) if stored.answer else None,
         record=None if candidates is None else record,
         candidates=candidates,
     )

@@ -17,6 +17,7 @@ from service.capacity.budget import TokenBudget
 from service.fit import SAMPLE_BOUNDARY, budget_of, quoting_budget
 from service.parts import Parts
 from service.question import language_of, require_searchable
+from service.releases.in_force import parts_for
 from service.types import Question
 
 COUNTED = ("system", "current_input", "template_overhead")  # of a question that is given
@@ -50,9 +51,10 @@ class BudgetRequest(Sent):
 
 
 @routes.post("/v1/tokens/budget", summary="Count what a request takes", responses=problems(413, 422))
-async def budget(body: BudgetRequest, _asker: Asker, service: Serving) -> BudgetShown:
+async def budget(body: BudgetRequest, asker: Asker, service: Serving) -> BudgetShown:
     """Every part, and what remains for evidence; 413 if they are more than the window holds."""
-    made = await to_thread.run_sync(to_budget, body, service.parts)
+    parts = await to_thread.run_sync(parts_for, asker, service.parts)
+    made = await to_thread.run_sync(to_budget, body, parts)
     return BudgetShown(**asdict(made), used=made.used, prompt=made.prompt, evidence=made.evidence)
 
 

@@ -18,6 +18,7 @@ from service.cli.show import Json, say, show, show_json
 from service.fit import require_fitting
 from service.parts import Parts
 from service.question import language_of, require_searchable
+from service.releases.in_force import parts_for
 from service.search import search as search_passages
 from service.types import Answer, Citation, Done, Progress, Question
 
@@ -42,7 +43,7 @@ def ask(
     """Answer a question, every statement cited and checked, or refuse."""
     parts = local_parts(context)
     asked, asker = prepare(parts, question, "question", tenant, user, collection)
-    require_fitting(asked, parts)
+    require_fitting(asked, parts_for(asker, parts))
     answer = answer_shown(asyncio.run(_answer(asked, asker, parts)), asked, asker)
     if as_json:
         show_json(answer)

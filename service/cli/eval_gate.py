@@ -9,11 +9,12 @@ import typer
 
 from ingest.corpus.errors import InvalidInput
 from service.checking.judge import LexicalSemanticJudge
-from service.cli.eval_set import Collection, KeyFile, SetFolder, Url, ask_here, ask_set
+from service.cli.eval_set import Collection, KeyFile, ReleaseName, SetFolder, Url, ask_here, ask_set
 from service.cli.loaded import local_embedder
 from service.cli.show import Json, show, show_json
 from service.evaluation.asking.bad_drafts import BadDrafts, shown_drafts, with_bad_drafts
 from service.evaluation.scoring.gate import Fault, faults
+from service.evaluation.scoring.gate_result import gate_result, write_gate_result
 from service.evaluation.scoring.sanity import sanity_rows, unmet
 from service.evaluation.scoring.sheet import read_sheet, score_run
 from service.evaluation.sets.released import read_case_set
@@ -30,6 +31,10 @@ def gate(
     url: Url = None,
     key_file: KeyFile = None,
     collection: Collection = None,
+    release: ReleaseName = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", help="Write what was found, for `citeward prompts activate`.")
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Whether it may ship: ends with 1 if a slice fell, anything leaked, or a citation was not valid.
@@ -48,15 +53,18 @@ def gate(
         run = ask_here(context, case_set, embedder, with_bad_drafts, BadDrafts().version)
         found = [Fault("bad_draft", f"{one}: a draft that is wrong was shown.") for one in shown_drafts(run)]
     else:
-        run = ask_set(context, case_set, embedder, url, key_file, collection)
+        run = ask_set(context, case_set, embedder, url, key_file, collection, release)
         sheet = score_run(run, case_set, LexicalSemanticJudge(embedder))
         found = [*faults(sheet, case_set, before)]
         found += [Fault("sanity", complaint) for complaint in unmet(sanity_rows(case_set, run.texts))]
+    told = [f"{one.check}: {one.what}" for one in found]
+    if out is not None:
+        write_gate_result(gate_result(run, baseline, told), out)
     if as_json:
         show_json({"faults": found})
     else:
-        for fault in found:
-            show(f"{fault.check}: {fault.what}")
+        for line in told:
+            show(line)
         show(f"{case_set.label}: {'it may not ship' if found else 'it may ship'}.")
     if found:
         raise typer.Exit(1)

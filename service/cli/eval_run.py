@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from service.checking.judge import LexicalSemanticJudge
-from service.cli.eval_set import Collection, KeyFile, SetFolder, Url, ask_set
+from service.cli.eval_set import Collection, KeyFile, ReleaseName, SetFolder, Url, ask_set
 from service.cli.loaded import local_embedder
 from service.cli.local import installation
 from service.cli.show import Json, say, show, show_json, show_rows
@@ -37,6 +37,7 @@ def run(
     url: Url = None,
     key_file: KeyFile = None,
     collection: Collection = None,
+    release: ReleaseName = None,
     as_json: Json = False,
 ) -> None:
     """Ask every question of a set as its asker, and tell how right, how well founded, and what failed where.
@@ -48,13 +49,14 @@ def run(
     case_set, before = read_cases(folder), read_sheet(baseline) if baseline else None
     costs = read_prices(prices) if prices else None
     embedder = local_embedder(context)
-    found = ask_set(context, case_set, embedder, url, key_file, collection)
+    found = ask_set(context, case_set, embedder, url, key_file, collection, release)
     sheet = score_run(found, case_set, LexicalSemanticJudge(embedder))
     place = out or installation(context).settings.corpus.home / "eval" / case_set.name / case_set.version
     write_run(found, place / "run.json")
     write_sheet(sheet, place / "scores.jsonl")
     price = None if costs is None else _price(costs, found.versions["model"])
     command = f"citeward eval run {folder}" + (f" --url {url} --key-file {key_file}" if url else "")
+    command += f" --release {release}" if release else ""
     report = report_of(found, sheet, case_set, before, price, commands=(command,))
     (place / "report.html").write_text(report_page(report), "utf-8")
     if as_json:

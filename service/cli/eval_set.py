@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -9,6 +10,7 @@ import typer
 
 from ingest.corpus.errors import InvalidInput
 from ingest.corpus.seams import Embedder
+from ingest.corpus.settings import variable
 from service.cli.local import installation
 from service.cli.show import progress, say
 from service.evaluation.asking.attempts import Run
@@ -17,6 +19,7 @@ from service.evaluation.asking.keys import read_keys
 from service.evaluation.asking.live import Live, collection_of, run_live
 from service.evaluation.asking.run import Change, run_set, unchanged
 from service.evaluation.sets.cases import CaseSet
+from service.parts import Parts
 
 SetFolder = Annotated[
     Path,
@@ -34,6 +37,12 @@ KeyFile = Annotated[
 Collection = Annotated[
     str | None, typer.Option("--collection", help="Where the set lies there; NAME-VERSION if not given.")
 ]
+ReleaseName = Annotated[
+    str | None,
+    typer.Option(
+        "--release", help="Ask a language model with this prompt and policy; else with what is shipped."
+    ),
+]
 
 
 def ask_set(
@@ -43,13 +52,20 @@ def ask_set(
     url: str | None,
     key_file: Path | None,
     collection: str | None,
+    release: str | None = None,
 ) -> Run:
     """Over HTTP if there is an address, else in this process.
 
-    :raises InvalidInput: for an address without keys, or keys without an address.
+    :raises InvalidInput: for an address without keys, keys without an address, or a release with an address.
     """
     if url is None and key_file is None:
-        return ask_here(context, case_set, embedder)
+        return ask_here(context, case_set, embedder, unchanged if release is None else with_release(release))
+    if release is not None:
+        raise InvalidInput(
+            "--release is not for a running service.",
+            why="What it asks with is what is in force there.",
+            next_step="Leave --release or --url out.",
+        )
     if url is None or key_file is None:
         raise InvalidInput(
             "--url and --key-file go together.", next_step="Give both, or none to ask in this process."
@@ -67,3 +83,19 @@ def ask_here(
     """All of it in this process, on a scratch database; `change` and `name` as of `run_set`."""
     with progress() as watch:
         return run_set(case_set, installation(context).settings, embedder, watch, change, name)
+
+
+def with_release(name: str) -> Change:
+    """The service's own parts, asking with that release."""
+
+    def change(parts: Parts) -> Parts:
+        if parts.prompting is None:
+            raise InvalidInput(
+                f"There is no language model to ask with {name}.",
+                why="Answers are quoted, and quoting has no prompt.",
+                next_step=f"Set {variable('llm')}, or leave --release out.",
+                field="release",
+            )
+        return replace(parts, prompting=parts.prompting.with_release(name))
+
+    return change

@@ -27,6 +27,7 @@ MODULES = {
     "init": "init",
     "serve": "serve",
     "models": "models",
+    "prompts": "prompts",
     "engine": "engine",
     "collections": "collections",
     "ingest": "ingest",

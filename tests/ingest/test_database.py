@@ -17,7 +17,8 @@ from sqlalchemy import Connection, text
 from sqlalchemy.exc import DBAPIError
 
 import service.capacity.reservations
-import service.history  # its table is part of the metadata  # noqa: F401
+import service.history
+import service.releases.activations  # their tables are part of the metadata  # noqa: F401
 from ingest.corpus.database import Database, in_batches, open_database
 from ingest.corpus.errors import Conflict, InvalidInput, Unavailable
 from ingest.corpus.people import (
