@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -9,6 +10,7 @@ import typer
 
 from ingest.corpus.errors import InvalidInput
 from ingest.corpus.seams import Embedder
+from service.bootstrap import open_judge
 from service.checking.compare import FEATURES
 from service.checking.fitted import shipped_judgement
 from service.checking.judge import LexicalSemanticJudge
@@ -20,7 +22,9 @@ from service.evaluation.asking.indexed import counter
 from service.evaluation.fitting import fit_judge, written
 from service.evaluation.judging import JudgeRow, evaluate_judge
 from service.evaluation.report.judge_page import judge_page
+from service.evaluation.reranking import NO_DEADLINE
 from service.evaluation.sets.claims import ClaimSet, read_claims
+from service.settings import ServiceSettings
 from service.watch import Watch
 
 
@@ -40,39 +44,54 @@ def judge(
 ) -> None:
     """How often the judge of statements is right about claims, by set and language.
 
-    A set is claims.jsonl: id, claim, evidence, label, lang; only `supported` counts as supported. Of a set
-    that the judge was fitted on the other half is asked, by the sha256 of the id. Vectors are kept in the
-    data folder, so that a second run only compares.
+    It is the one that CITEWARD_JUDGE names, else the built-in one. A set is claims.jsonl: id, claim,
+    evidence, label, lang; only `supported` counts as supported. Of a set that the built-in one was fitted on
+    the other half is asked, by the sha256 of the id. Vectors are kept in the data folder, so that a second
+    run only compares.
     """
-    sets = [read_claims(folder) for folder in folders]
-    vectors = installation(context).settings.corpus.home / CACHE
-    embedder = CachedEmbedder(local_embedder(context), vectors)
+    sets = [_read(folder) for folder in folders]
+    settings = installation(context).settings
+    embedder = CachedEmbedder(local_embedder(context), settings.corpus.home / CACHE)
     with progress() as watch:
-        _remember(sets, embedder, watch)
         if fit is not None:
+            _remember(sets, embedder, watch)
             fitted = fit_judge(sets, LexicalSemanticJudge(embedder), FEATURES, fit.stem, watch)
             fit.write_text(written(fitted), "utf-8")
             show_done(fitted, f"Written: {fit}", as_json)
             return
-        shipped = shipped_judgement()
-        rows = evaluate_judge(
-            sets, "rules", LexicalSemanticJudge(embedder), shipped.fitted_on, shipped.sets, watch
-        )
+        rows, version = _rows(sets, settings, embedder, watch)
     if out is not None:
         out.write_text(judge_page(rows), "utf-8")
         say(f"Written: {out}")
     if as_json:
-        show_json({"rows": rows, "versions": {"judge": shipped.version, "embedder": _named(embedder)}})
+        show_json({"rows": rows, "versions": {"judge": version, "embedder": _named(embedder)}})
         return
     show_rows(rows, COLUMNS, as_json=False)
+
+
+def _read(folder: Path) -> ClaimSet:
+    found = read_claims(folder)
+    if not found.claims:
+        raise InvalidInput(f"There are no claims in {found.name}.", next_step="Give a set that holds some.")
+    return found
+
+
+def _rows(
+    sets: list[ClaimSet], settings: ServiceSettings, embedder: CachedEmbedder, watch: Watch
+) -> tuple[tuple[JudgeRow, ...], str]:
+    """With the judge's version. It is waited for: figures are of the judge, not of a slow machine."""
+    judge = open_judge(replace(settings, judge_seconds=NO_DEADLINE), embedder)
+    if settings.judge:
+        return evaluate_judge(sets, "nli", judge, "nothing of ours", (), watch), judge.version
+    _remember(sets, embedder, watch)
+    shipped = shipped_judgement()
+    return evaluate_judge(sets, "rules", judge, shipped.fitted_on, shipped.sets, watch), judge.version
 
 
 def _remember(sets: list[ClaimSet], embedder: CachedEmbedder, watch: Watch) -> None:
     """Vectors of all claims and evidence at once, like lengths together: much faster than one by one."""
     judge = LexicalSemanticJudge(embedder)
     for one in sets:
-        if not one.claims:
-            raise InvalidInput(f"There are no claims in {one.name}.", next_step="Give a set that holds some.")
         texts = [text for each in one.claims for text in judge.embedded_texts(each.evidence, each.text)]
         embedder.remember_tokens(texts, counter(watch, f"{one.name}: texts embedded", len(texts)))
 

@@ -55,8 +55,8 @@ class CommandLine:
         return ended.json
 
 
-def command_line(home: Path) -> CommandLine:
-    return CommandLine(ServiceSettings(corpus=CorpusSettings(home=home)))
+def command_line(home: Path, judge: str = "") -> CommandLine:
+    return CommandLine(ServiceSettings(corpus=CorpusSettings(home=home), judge=judge))
 
 
 def write_docs(folder: Path) -> Path:

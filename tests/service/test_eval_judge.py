@@ -17,6 +17,7 @@ from service.evaluation.judging import evaluate_judge
 from service.evaluation.report.judge_page import judge_page
 from service.evaluation.sets.claims import Claim, ClaimSet, fitting_half, other_half, read_claims
 from service.seams import Support
+from tests.contracts.tiny_cross_encoder import save_tiny
 from tests.fakes import HashEmbedder
 from tests.service.test_cli_commands import command_line
 
@@ -216,3 +217,12 @@ def test_the_command_prints_rows_writes_plots_and_fits(tmp_path: Path) -> None:
 
 def test_a_folder_without_claims_is_refused_by_the_command(tmp_path: Path) -> None:
     assert command_line(tmp_path / "home")("eval", "judge", str(tmp_path)).code != 0
+
+
+def test_a_judge_that_a_setting_names_is_measured_in_place_of_the_built_in_one(tmp_path: Path) -> None:
+    model = save_tiny(tmp_path / "inference", ("entailment", "neutral", "contradiction"))
+    citeward = command_line(tmp_path / "home", judge=str(model))
+    found = citeward.done("eval", "judge", str(COMPANY))
+    assert {row["judge"] for row in found["rows"]} == {"nli"}
+    assert sum(row["items"] for row in found["rows"]) == len(read_claims(COMPANY).claims)
+    assert found["versions"]["judge"].startswith("cross-encoder:inference@")
