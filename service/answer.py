@@ -32,7 +32,6 @@ from service.parts import Parts
 from service.refuse import refuse
 from service.releases.in_force import parts_for
 from service.retrieve import retrieve
-from service.sufficiency import find_insufficiency
 from service.types import (
     Done,
     DraftStatement,
@@ -89,7 +88,8 @@ async def stages(making: AnswerInProgress, parts: Parts) -> AsyncGenerator[Event
     )
     yield EvidenceFound(len(making.packed.evidence))
 
-    code = await making.timed("sufficiency", find_insufficiency, question, making.fused, making.packed)
+    enough = await making.timed("sufficiency", parts.sufficiency.decide, question, making.fused, making.packed)
+    making.answerable, code = enough.answerable, enough.code
     if code is None:
         making.prompt = prompt
         yield Progress("generate")

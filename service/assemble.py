@@ -63,6 +63,7 @@ class AnswerInProgress:
     rerank_fault: str | None = None  # why they are in the fused order though another was to be found
     boundary: str = field(default_factory=lambda: token_hex(BOUNDARY_BYTES))  # of evidence in a prompt
     packed: Packed = NOTHING_PACKED
+    answerable: float | None = None  # probability that the evidence answers; None: there is none
     prompt: Prompt | None = None  # None: nothing was generated, or not by a language model
     generated: Generated | None = None
     statements: list[Statement] = field(default_factory=list)  # dropped ones included
@@ -179,7 +180,15 @@ class AnswerInProgress:
 
     def trace(self) -> Trace:
         missing = tuple(one.chunk_id for one in self._denied())
-        return Trace(self.fused, missing, self.ranked, self.packed, tuple(self.statements), self.made.faults)
+        return Trace(
+            fused=self.fused,
+            missing=missing,
+            ranked=self.ranked,
+            packed=self.packed,
+            answerable=self.answerable,
+            statements=tuple(self.statements),
+            faults=self.made.faults,
+        )
 
     def record(self) -> AnswerRecord:
         usage = self.usage()
@@ -198,6 +207,7 @@ class AnswerInProgress:
             evidence_tokens=usage.evidence_tokens,
             words_weight=self.fused.words_weight,
             words_reason=self.fused.reason,
+            answerable=self.answerable,
             retrieved=tuple(
                 RetrievedChunk(c.chunk_id, c.score, c.words_rank, c.meaning_rank)
                 for c in self.fused.candidates

@@ -18,6 +18,7 @@ from service.adapters.chat_template import TemplateTokenizer, folder_of
 from service.adapters.cross_encoder import NEXT_STEP, CrossEncoderModel
 from service.adapters.vllm import VllmGenerator
 from service.admitted import AdmittedGenerator, Step
+from service.answerable import shipped_answerability
 from service.breaker import CircuitBreaker
 from service.capacity.admission import Admission, Limits
 from service.capacity.engine_room import EngineRoom
@@ -41,6 +42,8 @@ from service.rerank import FusedOrder, ScoredOrder
 from service.seams import Generator, Judge, Reranker
 from service.secret import key_secret
 from service.settings import ServiceSettings
+from service.strength import SentenceWeigher
+from service.sufficiency import SufficiencyJudge
 from service.version import code_version
 
 # Where things are, what they may take, who gets in: none of it is in the words of an answer.
@@ -93,7 +96,8 @@ def put_together(settings: ServiceSettings, database: Database, embedder: Embedd
     """
     require_fitting_chunks(settings.corpus.chunk_tokens, embedder)
     background = open_background(embedder)
-    quoting = QuotingGenerator(embedder, background)
+    weigher = SentenceWeigher(embedder, background)
+    quoting = QuotingGenerator(weigher)
     admission = open_admission(settings, database) if settings.llm else None
     generator, prompting = (
         open_language_model(settings, quoting, admission) if settings.llm else (quoting, None)
@@ -107,6 +111,7 @@ def put_together(settings: ServiceSettings, database: Database, embedder: Embedd
         reranker=open_reranker(settings, embedder),
         generator=generator,
         judge=open_judge(settings, embedder),
+        sufficiency=SufficiencyJudge(weigher, shipped_answerability()),
         config_hash=config_hash(settings),
         code_version=code_version(),
         prompting=prompting,

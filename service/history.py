@@ -70,6 +70,7 @@ class AnswerRecord:
     evidence_tokens: int = 0
     words_weight: float | None = None
     words_reason: str = ""
+    answerable: float | None = None  # probability that the evidence answers
     retrieved: tuple[RetrievedChunk, ...] = ()
     denied: tuple[ScoredChunk, ...] = ()  # found by an index, not given out by the look-up
     ranked: tuple[int, ...] = ()  # chunk ids of those given out, as the reranker had them

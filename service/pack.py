@@ -36,10 +36,7 @@ def pack(
     for place in sorted(range(len(candidates)), key=lambda place: _order(candidates[place])):
         ranked = candidates[place]
         tokens = _count(ranked.stored, count_tokens)
-        if ranked.stored.document_id in superseded:
-            reason = "superseded"
-        else:
-            reason = _why_left_out(ranked, evidence, max_evidence)
+        reason = _why_left_out(ranked, evidence, max_evidence, superseded)
         if reason is None and tokens > tokens_left:
             reason = "over_budget"
         if reason is None:
@@ -91,8 +88,12 @@ def _count(stored: StoredChunk, count_tokens: Callable[[StoredChunk], int]) -> i
     return tokens
 
 
-def _why_left_out(ranked: RankedChunk, taken: Sequence[Evidence], max_evidence: int) -> str | None:
+def _why_left_out(
+    ranked: RankedChunk, taken: Sequence[Evidence], max_evidence: int, superseded: frozenset[str]
+) -> str | None:
     stored = ranked.stored
+    if stored.document_id in superseded:
+        return "superseded"
     if any(other.stored.id == stored.id for other in taken):
         return "duplicate"
     if any(passage_text(other.stored) == passage_text(stored) for other in taken):

@@ -16,6 +16,7 @@ from service.releases.release import Release
 from service.seams import ChatTokenizer, Generator, Judge, Reranker
 from service.secret import tenant_salt
 from service.settings import ServiceSettings
+from service.sufficiency import SufficiencyJudge
 from service.types import AnswerLanguage, GenerationPolicy
 
 
@@ -63,6 +64,7 @@ class Parts:
     reranker: Reranker
     generator: Generator
     judge: Judge
+    sufficiency: SufficiencyJudge
     config_hash: str  # of every setting that can change an answer
     code_version: str
     prompting: Prompting | None = None  # None: there is no language model
@@ -80,4 +82,5 @@ class Parts:
             "embedder": f"{self.embedder.fingerprint.name}@{self.embedder.fingerprint.digest[:12]}",
             "reranker": self.reranker.version,
             "judge": self.judge.version,
+            "sufficiency": self.sufficiency.answerability.version,
         }

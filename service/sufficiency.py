@@ -2,47 +2,40 @@
 
 from __future__ import annotations
 
-from ingest.corpus.script import HAN, OTHER, script_of
+from dataclasses import dataclass
+
+from service.answerable import Answerability
 from service.checking.numbers import Fact, find_facts, is_stated
-from service.checking.overlap import content_words, coverage
 from service.checking.values import Date, Identifier, Number
 from service.pack import passage_text
+from service.strength import SentenceWeigher
 from service.types import Evidence, Fused, Packed, Question, RefusalCode
 
-# Thresholds are those of the default embedder, multilingual-e5-small, by the question's script. A passage
-# may answer from a strength of `LEAST_STRENGTH` on: the share of the question's words that it holds and
-# its nearness together; in another script, where words cannot be met, from a nearness of `LEAST_ABROAD`
-# on. Set on the half of xquad whose query id has an even first byte of sha256, so that 2 % of its
-# answerable questions are refused, 15 % of the Chinese ones that have English passages only.
-NEARNESS_WEIGHT = 4.0
-LEAST_STRENGTH = {OTHER: 1.0, HAN: 0.58}
-LEAST_ABROAD = {OTHER: 0.085, HAN: 0.05}
-ENOUGH_WORDS = 0.7  # share of the question's words that is enough, whatever the embedder thinks
 YEARS = range(1900, 2100)
 
 
-def find_insufficiency(question: Question, fused: Fused, packed: Packed) -> RefusalCode | None:
-    """Why not to answer, or none.
-
-    `no_evidence` without a passage; `insufficient_evidence` where no passage is near enough in words and
-    meaning, or where the question names a date or an identifier that no passage states.
-    """
-    if not fused.candidates or not packed.evidence:
-        return "no_evidence"
-    if not any(_may_answer(question.text, each) for each in packed.evidence):
-        return "insufficient_evidence"
-    if not _states_what_is_named(question.text, packed):
-        return "insufficient_evidence"
-    return None
+@dataclass(frozen=True, slots=True)
+class Sufficiency:
+    code: RefusalCode | None  # why not to answer, or none
+    answerable: float | None = None  # probability that the evidence answers; None: there was nothing to weigh
 
 
-def _may_answer(question: str, evidence: Evidence) -> bool:
-    text, asked_in = _titled(evidence), script_of(question)
-    nearness = evidence.ranked.candidate.meaning
-    covered = coverage(dict.fromkeys(content_words(question), 1.0), content_words(text))
-    if covered >= ENOUGH_WORDS or covered + NEARNESS_WEIGHT * nearness >= LEAST_STRENGTH[asked_in]:
-        return True
-    return script_of(text) != asked_in and nearness >= LEAST_ABROAD[asked_in]
+@dataclass(frozen=True, slots=True)
+class SufficiencyJudge:
+    weigher: SentenceWeigher
+    answerability: Answerability
+
+    def decide(self, question: Question, fused: Fused, packed: Packed) -> Sufficiency:
+        """`no_evidence` without a passage; `insufficient_evidence` where the question is not likely enough to
+        be answered, or names a date or an identifier that no passage states.
+        """
+        if not fused.candidates or not packed.evidence:
+            return Sufficiency("no_evidence")
+        weighed = self.weigher.weigh(question.text, packed.evidence)
+        answerable, enough = self.answerability.of(question.text, weighed)
+        if not enough or not _states_what_is_named(question.text, packed):
+            return Sufficiency("insufficient_evidence", answerable)
+        return Sufficiency(None, answerable)
 
 
 def _states_what_is_named(question: str, packed: Packed) -> bool:

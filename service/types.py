@@ -348,6 +348,7 @@ class Trace:
     missing: tuple[int, ...] = ()  # candidates not given out: gone, replaced or not permitted
     ranked: tuple[RankedChunk, ...] = ()
     packed: Packed | None = None
+    answerable: float | None = None  # probability that the evidence answers; None: there was nothing to weigh
     statements: tuple[Statement, ...] = ()  # dropped ones included
     faults: tuple[str, ...] = ()  # of the generation
 

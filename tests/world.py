@@ -19,6 +19,7 @@ from ingest.corpus.snapshot import Corpus
 from ingest.corpus.types import AccessList, Principal
 from ingest.pipeline import split_to_embed
 from ingest.read.parse import parse
+from service.answerable import shipped_answerability
 from service.app import create_app
 from service.bootstrap import config_hash
 from service.checking.judge import LexicalSemanticJudge
@@ -27,6 +28,8 @@ from service.parts import Parts
 from service.quoting import QuotingGenerator
 from service.rerank import FusedOrder
 from service.settings import ServiceSettings
+from service.strength import SentenceWeigher
+from service.sufficiency import SufficiencyJudge
 from tests.fakes import HashEmbedder
 
 KEY_SECRET = "what keys are hashed with in tests"
@@ -128,6 +131,7 @@ def make_parts(database: Database, home: Path) -> Parts:
     settings = ServiceSettings(corpus=corpus_settings, key_secret=KEY_SECRET, max_body_bytes=20_000)
     embedder = HashEmbedder()
     background = open_background(embedder)
+    weigher = SentenceWeigher(embedder, background)
     return Parts(
         settings=settings,
         database=database,
@@ -135,8 +139,9 @@ def make_parts(database: Database, home: Path) -> Parts:
         embedder=embedder,
         background=background,
         reranker=FusedOrder(),
-        generator=QuotingGenerator(embedder, background),
+        generator=QuotingGenerator(weigher),
         judge=LexicalSemanticJudge(embedder),
+        sufficiency=SufficiencyJudge(weigher, shipped_answerability()),
         config_hash=config_hash(settings),
         code_version="test",
     )

@@ -23,10 +23,8 @@ from service.settings import ServiceSettings
 from service.types import Answer, Done, Question
 from service.watch import Watch
 
-# The thresholds of `service/sufficiency.py` and `service/quoting.py` were set on these questions, which are
-# therefore no part of any figure.
-FITTED_ON = "the half of xquad whose query id has an even first byte of sha256"
-FITTED_SETS = frozenset({"xquad"})
+# `service/strength.py` has thresholds of its own, set on the same half of xquad.
+FITTED_HALF = "the half whose query id has an even first byte of sha256"
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +33,8 @@ class Decision:
 
     asked: Asked
     refused: bool
-    before_drafting: bool  # because no passage was near enough
+    before_drafting: bool  # because the evidence was not likely enough to answer it
+    answerable: float  # probability that the evidence answers, as it was decided by
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,25 +53,34 @@ class RefusalRow:
     fitted_on: str
 
 
+@dataclass(frozen=True, slots=True)
+class Refusals:
+    rows: tuple[RefusalRow, ...]
+    decided: dict[str, list[Decision]]  # by set
+    versions: dict[str, str]
+
+
 def evaluate_refusals(
     sets: Sequence[AnswerableSet], settings: ServiceSettings, embedder: Embedder, watch: Watch
-) -> tuple[tuple[RefusalRow, ...], dict[str, str]]:
-    """A row for each set, language and kind of unanswerable question, and the versions that made them.
-
-    Noise is compared with the answerable questions of the whole set.
-    """
+) -> Refusals:
+    """Noise is compared with the answerable questions of the whole set."""
     cached = CachedEmbedder(embedder, settings.corpus.home / CACHE)
     with scratch_installation(replace(settings, llm=""), cached) as parts:
+        fitted_sets = parts.sufficiency.answerability.sets
         decided: dict[str, list[Decision]] = {}
         for number, one in enumerate(sets):
             decided.setdefault(one.name, []).extend(
-                _decide(f"{one.name} {number}", one, parts, cached, watch)
+                _decide(f"{one.name} {number}", one, fitted_sets, parts, cached, watch)
             )
-        rows = [row for name, decisions in decided.items() for row in refusal_rows(name, decisions)]
-        return tuple(rows), parts.versions()
+        rows = [
+            row
+            for name, decisions in decided.items()
+            for row in refusal_rows(name, decisions, fitted_on(name, fitted_sets))
+        ]
+        return Refusals(tuple(rows), decided, parts.versions())
 
 
-def refusal_rows(name: str, decisions: Sequence[Decision]) -> Iterator[RefusalRow]:
+def refusal_rows(name: str, decisions: Sequence[Decision], fitted_on: str) -> Iterator[RefusalRow]:
     for language in dict.fromkeys(one.asked.language for one in decisions):
         spoken = [one for one in decisions if one.asked.language == language]
         answerable = [one for one in spoken if one.asked.unanswerable is None]
@@ -90,19 +98,49 @@ def refusal_rows(name: str, decisions: Sequence[Decision]) -> Iterator[RefusalRo
                 _share([one.refused for one in answerable]),
                 _share([one.before_drafting for one in unanswerable]),
                 _share([one.before_drafting for one in answerable]),
-                FITTED_ON,
+                fitted_on,
             )
 
 
-def is_reported(name: str, asked: Asked) -> bool:
-    """Whether no threshold has seen it."""
-    return name not in FITTED_SETS or hashlib.sha256(asked.id.encode()).digest()[0] % 2 == 1
+def risk_coverage(decisions: Sequence[Decision]) -> tuple[tuple[float, float], ...]:
+    """(coverage, risk) at each probability that could be asked for, the highest first.
+
+    Coverage is the share of the answerable questions that would be answered, risk the share of the
+    unanswerable ones (El-Yaniv and Wiener 2010, with risk by kind of question); () where one kind lacks.
+    """
+    answerable = [one.answerable for one in decisions if one.asked.unanswerable is None]
+    unanswerable = [one.answerable for one in decisions if one.asked.unanswerable is not None]
+    if not answerable or not unanswerable:
+        return ()
+    return tuple(
+        (
+            sum(one >= least for one in answerable) / len(answerable),
+            sum(one >= least for one in unanswerable) / len(unanswerable),
+        )
+        for least in sorted({one.answerable for one in decisions}, reverse=True)
+    )
+
+
+def fitted_on(name: str, fitted_sets: Sequence[str]) -> str:
+    """What thresholds and weights were fitted on, and what of this set is reported."""
+    reported = "the other half of this set is reported" if name in fitted_sets else "this set was not seen"
+    return f"{', '.join(fitted_sets)}: {FITTED_HALF}; {reported}"
+
+
+def is_fitting(asked: Asked) -> bool:
+    return hashlib.sha256(asked.id.encode()).digest()[0] % 2 == 0
 
 
 def _decide(
-    label: str, one: AnswerableSet, parts: Parts, cached: CachedEmbedder, watch: Watch
+    label: str,
+    one: AnswerableSet,
+    fitted_sets: Sequence[str],
+    parts: Parts,
+    cached: CachedEmbedder,
+    watch: Watch,
 ) -> list[Decision]:
-    questions = [asked for asked in one.questions if is_reported(one.name, asked)]
+    fitted = one.name in fitted_sets
+    questions = [asked for asked in one.questions if not (fitted and is_fitting(asked))]
     indexed = index_documents(label, one.documents, parts, cached, watch)
     texts = [asked.text for asked in questions]
     cached.remember_queries(texts, counter(watch, f"{label}: questions embedded", len(texts)))
@@ -114,9 +152,10 @@ async def _ask(
 ) -> list[Decision]:
     decisions = []
     for done, asked in enumerate(questions, start=1):
-        answer = await _answer(as_question(asked, indexed.collection_id), parts)
+        answer, answerable = await _answer(as_question(asked, indexed.collection_id), parts)
         refused = answer.outcome == "refused"
-        decisions.append(Decision(asked, refused, refused and "generate" not in answer.timings_ms))
+        before = refused and "generate" not in answer.timings_ms
+        decisions.append(Decision(asked, refused, before, answerable))
         watch(f"{label}: questions asked", done, len(questions))
     return decisions
 
@@ -125,10 +164,11 @@ def as_question(asked: Asked, collection_id: str) -> Question:
     return Question(asked.text, language_of(asked.text), collections=(collection_id,), turns=asked.before)
 
 
-async def _answer(question: Question, parts: Parts) -> Answer:
+async def _answer(question: Question, parts: Parts) -> tuple[Answer, float]:
+    """With the probability that it was thought answerable; 0 where there was no evidence to ask of."""
     async for event in answer_question(question, ASKER, parts):
         if isinstance(event, Done):
-            return event.answer
+            return event.answer, event.trace.answerable or 0.0
     raise AssertionError("an answer ends with Done")
 
 

@@ -33,6 +33,7 @@ from service.migrate import migrate
 from service.nearness import open_background
 from service.quoting import QuotingGenerator
 from service.seams import Generator
+from service.strength import SentenceWeigher
 from service.types import (
     DraftStatement,
     Evidence,
@@ -59,7 +60,7 @@ class Subject:
 
 
 def make_quoting(embedder: Embedder) -> QuotingGenerator:
-    return QuotingGenerator(embedder, open_background(embedder))
+    return QuotingGenerator(SentenceWeigher(embedder, open_background(embedder)))
 
 
 @cache

@@ -36,7 +36,7 @@ from tests.fakes import ScriptedGenerator, make_prompting
 from tests.world import EVERYONE, found_company, keep_text, make_parts
 
 BOB = Principal("acme", "bob")
-FACT = "The canteen opens at 8 o'clock."
+FACT = "The canteen does open at 8 o'clock."
 ASKED = Question("When does the canteen open?", "en", collections=("handbook",))
 
 
@@ -88,7 +88,7 @@ async def test_an_answer_in_the_fused_order_though_another_was_to_be_found_says_
 
 
 async def test_every_field_of_the_record_is_filled_for_an_answer(parts: Parts):
-    wrong = DraftStatement("The canteen opens at 9 o'clock.", ("C1",))
+    wrong = DraftStatement("The canteen does open at 9 o'clock.", ("C1",))
     (*_, done) = await events(scripted(parts, DraftStatement(FACT, ("C1",)), wrong))
     assert isinstance(done, Done)
     record = record_of(parts)
@@ -200,7 +200,7 @@ def test_a_salt_tells_tenants_apart_and_not_their_names():
 
 
 async def test_what_no_statement_supports_is_refused_and_the_drafts_are_kept_out_of_the_answer(parts: Parts):
-    told = await events(scripted(parts, DraftStatement("The canteen opens at 9 o'clock.", ("C1",))))
+    told = await events(scripted(parts, DraftStatement("The canteen does open at 9 o'clock.", ("C1",))))
     assert not any(isinstance(event, StatementPassed) for event in told)
     refused = next(event for event in told if isinstance(event, Refused))
     assert refused.refusal.code == "unsupported_answer"

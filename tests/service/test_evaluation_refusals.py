@@ -8,7 +8,17 @@ from typing import Any
 import pytest
 
 from ingest.corpus.errors import InvalidInput
-from service.evaluation.refusals import Decision, evaluate_refusals, is_reported, refusal_rows
+from service.answerable import read_answerability, written
+from service.evaluation.answerability import fit_answerability
+from service.evaluation.refusals import (
+    Decision,
+    evaluate_refusals,
+    fitted_on,
+    is_fitting,
+    refusal_rows,
+    risk_coverage,
+)
+from service.evaluation.report.refusal_page import refusal_page
 from service.evaluation.sets.answerable import Asked, Kind, read_answerable
 from service.settings import ServiceSettings
 from tests.fakes import HashEmbedder
@@ -79,7 +89,7 @@ def test_a_set_that_says_nothing_of_answers_is_refused(tmp_path: Path) -> None:
 
 
 def decided(language: str, kind: Kind | None, *refused: bool) -> list[Decision]:
-    return [Decision(Asked(str(n), "Why?", language, kind), one, False) for n, one in enumerate(refused)]
+    return [Decision(Asked(str(n), "Why?", language, kind), one, False, 0.5) for n, one in enumerate(refused)]
 
 
 def test_each_language_and_kind_has_a_row_beside_the_answerable_ones_of_its_language() -> None:
@@ -91,7 +101,7 @@ def test_each_language_and_kind_has_a_row_beside_the_answerable_ones_of_its_lang
     ]
     rows = [
         (row.lang, row.kind, row.unanswerable, row.refused_rate, row.answerable, row.over_refusal_rate)
-        for row in refusal_rows("few", decisions)
+        for row in refusal_rows("few", decisions, "nothing")
     ]
     assert rows == [
         ("en", "out_of_corpus", 4, 0.75, 5, 0.2),
@@ -100,21 +110,66 @@ def test_each_language_and_kind_has_a_row_beside_the_answerable_ones_of_its_lang
     ]
 
 
-def test_questions_that_set_a_threshold_are_in_no_figure() -> None:
+def test_questions_that_something_was_fitted_on_are_about_half_and_what_is_reported_is_said() -> None:
     asked = [Asked(f"q{number}", "Why?", "en", None) for number in range(200)]
-    kept = [one for one in asked if is_reported("xquad", one)]
-    assert 60 < len(kept) < 140
-    assert all(is_reported("another", one) for one in asked)
+    assert 60 < sum(map(is_fitting, asked)) < 140
+    assert "the other half of this set" in fitted_on("xquad", ["clapnq", "xquad"])
+    assert "this set was not seen" in fitted_on("another", ["clapnq", "xquad"])
+
+
+def test_risk_and_coverage_at_each_probability() -> None:
+    def sure(kind: Kind | None, *answerable: float) -> list[Decision]:
+        return [Decision(Asked("q", "Why?", "en", kind), False, False, one) for one in answerable]
+
+    decisions = [*sure(None, 0.9, 0.8, 0.4, 0.2), *sure("near_miss", 0.8, 0.1)]
+    assert risk_coverage(decisions) == ((0.25, 0), (0.5, 0.5), (0.75, 0.5), (1.0, 0.5), (1.0, 1.0))
+    assert risk_coverage(sure(None, 0.9)) == ()
+
+
+def test_translations_are_asked_across_languages(tmp_path: Path) -> None:
+    corpus = [document("en", "A permit costs 40 EUR."), document("zh", "许可证40欧元。") | {"lang": "zh"}]
+    queries = [
+        query("q1", "What does a permit cost?", True),
+        query("q2", "许可证多少钱？", True) | {"lang": "zh"},
+    ]
+    _, zh_en, en_zh = read_answerable(write(tmp_path / "xquad", corpus, queries))
+    assert [(one.id, one.language) for one in zh_en.questions] == [("q2", "zh-en")]
+    assert [one.id for one in zh_en.documents] == ["en"]
+    assert [(one.id, one.language) for one in en_zh.questions] == [("q1", "en-zh")]
+    assert [one.id for one in en_zh.documents] == ["zh"]
 
 
 def test_questions_go_the_whole_way(tmp_path: Path) -> None:
     sets = read_answerable(write(tmp_path / "few", CORPUS, QUERIES))
     settings = ServiceSettings()
     settings = replace(settings, corpus=replace(settings.corpus, home=tmp_path / "home"))
-    rows, versions = evaluate_refusals(sets, settings, HashEmbedder(), unwatched)
-    assert [(row.kind, row.unanswerable, row.answerable) for row in rows] == [
+    refusals = evaluate_refusals(sets, settings, HashEmbedder(), unwatched)
+    assert [(row.kind, row.unanswerable, row.answerable) for row in refusals.rows] == [
         ("out_of_corpus", 1, 2),
         ("near_miss", 1, 2),
         ("noise", 1, 2),
     ]
-    assert versions["embedder"].startswith("hash")
+    assert refusals.versions["embedder"].startswith("hash")
+    assert refusals.versions["sufficiency"].startswith("answerable-")
+    page = refusal_page(refusals)
+    assert "<svg" in page
+    assert "near_miss" in page
+
+
+def test_weights_are_fitted_on_the_fitting_half_alone(tmp_path: Path) -> None:
+    """Answerable questions use the words of the documents; in the other half all labels are turned around."""
+    queries = []
+    for number in range(60):
+        one = query(f"q{number}", "", True)
+        half = is_fitting(Asked(one["query_id"], "", "en", None))
+        answered = number % 2 == 0
+        words = "What does a parking permit cost per month?" if answered == half else "Who painted chapels?"
+        queries.append(one | {"question": words, "answerable": answered})
+    sets = read_answerable(write(tmp_path / "many", CORPUS, queries))
+    settings = ServiceSettings()
+    settings = replace(settings, corpus=replace(settings.corpus, home=tmp_path / "home"))
+    fitted = fit_answerability(sets, settings, HashEmbedder(), "answerable-test", unwatched)
+    own = fitted.fitted["own-en"]
+    assert own.sets == ("many",)
+    assert all(weight > 0 for weight in own.weights.values())
+    assert read_answerability(written(fitted)) == fitted

@@ -5,6 +5,7 @@ from service.checking.cite import parse_draft, render
 from service.checking.judge import LexicalSemanticJudge
 from service.nearness import open_background
 from service.quoting import QuotingGenerator
+from service.strength import SentenceWeigher
 from service.types import DraftStatement, Evidence, Generated, GenerationTask, Question
 from tests.fakes import HashEmbedder
 from tests.service.passages import evidence
@@ -12,7 +13,7 @@ from tests.service.passages import evidence
 
 def quoting() -> QuotingGenerator:
     embedder = HashEmbedder()
-    return QuotingGenerator(embedder, open_background(embedder))
+    return QuotingGenerator(SentenceWeigher(embedder, open_background(embedder)))
 
 
 def quote(question: str, *passages: Evidence) -> list[tuple[str, tuple[str, ...]]]:

@@ -1,54 +1,70 @@
+from __future__ import annotations
+
+import numpy as np
 import pytest
 
-from service.sufficiency import find_insufficiency
+from service.answerable import Answerability
+from service.checking.fitted import Fitted
+from service.strength import Weighed
+from service.sufficiency import SufficiencyJudge
 from service.types import Candidate, Evidence, Fused, Packed, Question, RankedChunk, RefusalCode
 from tests.service.passages import ranked
 
-
-def found(meaning: float, text: str, title: str = "") -> RefusalCode | None:
-    """What is said of the question below with this one passage."""
-    return asked("How long is the warranty of pumps?", meaning, text, title)
+NOTHING = Packed((), (), 0)
 
 
-def asked(question: str, meaning: float, text: str, title: str = "") -> RefusalCode | None:
-    candidate = Candidate(1, 1.0, meaning, None, None, 1)
-    chunk = RankedChunk(ranked(1, text, title=title).stored, candidate, 1.0)
-    packed = Packed((Evidence("C1", chunk, 5),), (), 5)
-    return find_insufficiency(Question(question, "en"), Fused((candidate,), 0.5, ""), packed)
+class Weigher:
+    """Finds one sentence of this nearness in whatever evidence, in the question's script or in another."""
+
+    def __init__(self, nearness: float, own: bool = True) -> None:
+        self.weighed = Weighed(
+            (), (), np.array([nearness]), np.array([0.0]), np.array([own]), np.array([not own])
+        )
+
+    def weigh(self, _question: str, _evidence: tuple[Evidence, ...]) -> Weighed:
+        return self.weighed
 
 
-def test_nothing_found_is_no_evidence() -> None:
-    nothing = Packed((), (), 0)
-    assert find_insufficiency(Question("Why?", "en"), Fused((), 0.0, ""), nothing) == "no_evidence"
+def at_least(nearness: float) -> Fitted:
+    """A probability of one half at this nearness, which is enough."""
+    return Fitted("test", "nothing", (), 0.5, -100 * nearness, {"nearness": 100.0})
+
+
+WAYS = {"own-en": 0.2, "own-zh": 0.3, "abroad-en": 0.1, "abroad-zh": 0.05}
+ANSWERABILITY = Answerability("test", {way: at_least(nearness) for way, nearness in WAYS.items()})
+
+
+def asked(question: str, text: str, nearness: float = 0.9, *, own: bool = True) -> RefusalCode | None:
+    candidate = Candidate(1, 1.0, nearness, None, None, 1)
+    packed = Packed((Evidence("C1", RankedChunk(ranked(1, text).stored, candidate, 1.0), 5),), (), 5)
+    judge = SufficiencyJudge(Weigher(nearness, own), ANSWERABILITY)  # type: ignore[arg-type]
+    return judge.decide(Question(question, "en"), Fused((candidate,), 0.5, ""), packed).code
+
+
+def test_nothing_found_is_no_evidence_and_nothing_is_weighed() -> None:
+    judge = SufficiencyJudge(None, ANSWERABILITY)  # type: ignore[arg-type]
+    decided = judge.decide(Question("Why?", "en"), Fused((), 0.0, ""), NOTHING)
+    assert (decided.code, decided.answerable) == ("no_evidence", None)
 
 
 def test_nothing_that_fits_is_no_evidence() -> None:
-    candidate = Candidate(1, 1.0, 0.9, None, None, 1)
-    assert (
-        find_insufficiency(Question("Why?", "en"), Fused((candidate,), 0.0, ""), Packed((), (), 0))
-        == "no_evidence"
-    )
+    judge = SufficiencyJudge(None, ANSWERABILITY)  # type: ignore[arg-type]
+    found = Fused((Candidate(1, 1.0, 0.9, None, None, 1),), 0.0, "")
+    assert judge.decide(Question("Why?", "en"), found, NOTHING).code == "no_evidence"
 
 
-def test_passage_in_the_words_of_the_question_is_enough_whatever_the_embedder_thinks() -> None:
-    assert found(-0.1, "The warranty of all pumps is 24 months long.") is None
-
-
-def test_title_counts_as_part_of_the_passage() -> None:
-    assert found(-0.1, "Two years.", title="Warranty of pumps") is None
-
-
-def test_near_in_meaning_with_some_words_is_enough() -> None:
-    assert found(0.2, "Our pumps are guaranteed for two years.") is None
-
-
-def test_far_in_words_and_meaning_is_insufficient() -> None:
-    assert found(0.02, "The canteen opens at noon.") == "insufficient_evidence"
-
-
-def test_passage_in_another_language_is_judged_by_meaning() -> None:
-    assert found(0.2, "水泵保修期为两年。") is None
-    assert found(0.05, "食堂中午开门。") == "insufficient_evidence"
+@pytest.mark.parametrize(
+    ("question", "own", "least"),
+    [
+        ("How long is the warranty of pumps?", True, 0.2),
+        ("How long is the warranty of pumps?", False, 0.1),
+        ("水泵保修期多长？", True, 0.3),
+        ("水泵保修期多长？", False, 0.05),
+    ],
+)
+def test_each_script_and_way_has_its_threshold(question: str, own: bool, least: float) -> None:
+    assert asked(question, "Some text.", least + 0.001, own=own) is None
+    assert asked(question, "Some text.", least - 0.001, own=own) == "insufficient_evidence"
 
 
 @pytest.mark.parametrize(
@@ -64,4 +80,4 @@ def test_passage_in_another_language_is_judged_by_meaning() -> None:
 def test_date_or_identifier_of_the_question_must_be_stated(
     question: str, text: str, code: RefusalCode | None
 ) -> None:
-    assert asked(question, 0.3, text) == code
+    assert asked(question, text) == code

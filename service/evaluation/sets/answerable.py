@@ -3,13 +3,14 @@
 `queries.jsonl` says with `answerable` whether the documents answer. What has no answer is of one of three
 kinds: out_of_corpus, where nothing of it is there (its slice has that name); near_miss, where a passage is
 there that looks as if; noise, where of a set that lists `negative_ids` for a question only those passages
-are there, which were found for the question and do not answer it.
+are there, which were found for the question and do not answer it. Where the documents are translations of
+each other, the questions are asked once more over those of the other language alone.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -21,6 +22,8 @@ Kind = Literal["out_of_corpus", "near_miss", "noise"]
 ASKED_BACK = (
     "underspecified"  # the slice of questions that are to be asked back: neither answered nor refused
 )
+# (language of the questions, the one language that is there), of sets whose documents are translations.
+TRANSLATED: Mapping[str, tuple[tuple[str, str], ...]] = {"xquad": (("zh", "en"), ("en", "zh"))}
 FALSE_ON_PURPOSE = "counterfactual"  # the slice of questions about passages that are left out
 
 
@@ -43,7 +46,7 @@ class AnswerableSet:
 
 
 def read_answerable(folder: Path) -> tuple[AnswerableSet, ...]:
-    """The set in `folder`; where it lists negative passages, these alone once more.
+    """The set in `folder`; where it lists negative passages, these alone once more, and translations too.
 
     :raises InvalidInput: as `read_set`; if no question says whether it is answerable.
     """
@@ -56,7 +59,16 @@ def read_answerable(folder: Path) -> tuple[AnswerableSet, ...]:
             next_step="Give the folder of a set that has them.",
         )
     whole = AnswerableSet(name, documents, tuple(_asked(row, _kind(row)) for row in rows))
-    return tuple(one for one in (whole, _noise(name, documents, rows)) if one.questions)
+    further = (_noise(name, documents, rows), *_across(whole))
+    return (whole, *(one for one in further if one.questions))
+
+
+def _across(whole: AnswerableSet) -> Iterator[AnswerableSet]:
+    for asked, read in TRANSLATED.get(whole.name, ()):
+        documents = tuple(one for one in whole.documents if one.language == read)
+        questions = (one for one in whole.questions if one.language == asked)
+        across = tuple(replace(one, language=f"{asked}-{read}") for one in questions)
+        yield AnswerableSet(whole.name, documents, across)
 
 
 def _is_asked(row: Mapping[str, Any]) -> bool:
