@@ -50,6 +50,7 @@ ADAPTERS = {
         "service/capacity/reservations.py",
         "service/audit.py",
         "service/releases/activations.py",
+        "service/releases/outcomes.py",
         "service/migrate.py",
         "service/migrations/*",
     ],

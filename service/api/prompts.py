@@ -42,7 +42,8 @@ def put_in_force(body: NewActivation, asker: Asker, service: Serving) -> Activat
     parts = service.parts
     release = load_release(body.release, parts.settings.reserved_output).version
     model = parts.generator.version if parts.prompting else None
-    grounds = grounds_of(release, body.gate and body.gate.to_result(), body.override, model)
+    gate = body.gate.to_result() if body.gate else None
+    grounds = grounds_of(release, gate, body.override, model)
     with parts.database.writing() as session:
         return activate(
             session, asker.tenant_id, release, body.share, _actor(asker), _shipped(parts), grounds

@@ -9,6 +9,7 @@ import typer
 
 from service.cli.local import DEFAULT_TENANT, Tenant, installation, local_database, principal
 from service.cli.prompts_change import activate, canary, require_language_model_or_say, rollback
+from service.cli.prompts_compare import compare
 from service.cli.show import Json, show, show_json, show_rows
 from service.releases.activations import activation_history
 from service.releases.release import ALL, SHIPPED, Release, load_release, load_releases
@@ -20,6 +21,7 @@ app.add_typer(prompts, name="prompts")
 prompts.command()(activate)
 prompts.command()(canary)
 prompts.command()(rollback)
+prompts.command()(compare)
 
 
 @dataclass(frozen=True, slots=True)

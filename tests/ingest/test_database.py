@@ -17,8 +17,7 @@ from sqlalchemy import Connection, text
 from sqlalchemy.exc import DBAPIError
 
 import service.capacity.reservations
-import service.history
-import service.releases.activations  # their tables are part of the metadata  # noqa: F401
+import service.history  # its table is part of the metadata  # noqa: F401
 from ingest.corpus.database import Database, in_batches, open_database
 from ingest.corpus.errors import Conflict, InvalidInput, Unavailable
 from ingest.corpus.people import (
@@ -33,6 +32,8 @@ from ingest.corpus.people import (
 )
 from ingest.corpus.tables import Base
 from service.migrate import MIGRATIONS, migrate, require_current_schema, schema_is_current
+from service.releases.activations import activate, newest_activation
+from service.releases.standing import Grounds
 
 
 def test_migrations_make_exactly_the_tables_of_the_code(database: Database) -> None:
@@ -93,12 +94,39 @@ def test_a_table_made_anew_loses_neither_keys_nor_memberships(tmp_path: Path) ->
     database.close()
 
 
+def test_releases_and_the_log_of_changes_can_be_taken_back(database: Database) -> None:
+    with database.writing() as session:
+        create_tenant(session, "acme")
+        activate(session, "acme", "second", 100, "user:root", "first", Grounds(override="a reason"))
+    with database.migrating() as connection:
+        command.downgrade(configured(connection), "0005")
+    with pytest.raises(Conflict, match="older version"):
+        require_current_schema(database)
+    migrate(database)
+    with database.reading() as session:
+        assert list_tenants(session) == ("acme",)
+        assert newest_activation(session, "acme") is None
+
+
+def test_no_share_and_no_action_is_stored_that_there_is_not(database: Database) -> None:
+    with database.writing() as session:
+        create_tenant(session, "acme")
+        activate(session, "acme", "second", 100, "user:root", "first", Grounds(override="a reason"))
+    for change in ("share = 0", "share = 101", "action = 'hope'"):
+        with pytest.raises(Conflict), database.writing() as session:
+            session.execute(text(f"UPDATE activations SET {change}"))
+
+
 def upgrade_to(connection: Connection, revision: str) -> None:
+    command.upgrade(configured(connection), revision)
+
+
+def configured(connection: Connection) -> Config:
     config = Config()
     config.set_main_option("script_location", str(MIGRATIONS))
     config.set_main_option("path_separator", "os")
     config.attributes["connection"] = connection
-    command.upgrade(config, revision)
+    return config
 
 
 def test_only_one_of_two_services_that_start_together_migrates(tmp_path: Path) -> None:

@@ -73,6 +73,8 @@ class Operation:
             "name": "n",
             "allow": [],
             "deny": [],
+            "release": "answer.v2+default.v1",
+            "override": "tried",
         }
         return {name: value for name, value in usual.items() if name in self.fields} | changed
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -12,6 +13,7 @@ import pytest
 from ingest.corpus.database import Database
 from service.audit import list_audit
 from service.equality import QUOTED, SAMPLED, STOOD_IN
+from service.releases.outcomes import Outcomes, outcomes, read_records
 from service.releases.release import SHIPPED, is_among, load_releases
 from tests.scripted_engine import Do, Reply, spoken
 from tests.service.test_api_engine import MODEL, QUESTION, ROLE, SPOKEN, Asking, asking
@@ -172,6 +174,29 @@ def test_a_stored_answer_says_what_made_it_and_whether_its_text_can_be_expected_
         "code",
     } <= (shown[0]["answer"]["versions"].keys())
     assert shown[0]["answer"]["versions"]["policy"].startswith("default.v1@")
+
+
+def test_outcomes_are_counted_by_release_and_language(database: Database, tmp_path: Path) -> None:
+    lie = json.dumps({"answerable": True, "statements": [{"citations": ["C1"], "text": "It is 77 days."}]})
+    replies = (Reply(spoken(SPOKEN)), Reply(spoken(lie)), Reply([ROLE, Do.BREAK]))
+    with asking(database, tmp_path, *replies) as here:
+        bob, parts = here.world.bob, here.world.parts
+        bob.ask(QUESTION)
+        _, made = put(here.world.root, **OVERRIDE)
+        for _ in range(2):
+            bob.ask(QUESTION)
+        bob.ask("附近有地铁站吗？", collections=[])
+        here.world.eve.ask(QUESTION, collections=[])  # of another tenant
+        with parts.database.reading() as session:
+            every = tuple(outcomes(read_records(session, "acme", "")))
+            since = tuple(outcomes(read_records(session, "acme", made["at"])))
+    first, second, chinese = every
+    assert since == (second, chinese)
+    assert all(one.median_ms is not None and one.median_ms > 0 for one in every)
+    first, second, chinese = (replace(one, median_ms=None) for one in every)
+    assert first == Outcomes(VERSIONS[SHIPPED], "en", 1, 1, 0, 0, 0, 1, 0, None)
+    assert second == Outcomes(VERSIONS[SECOND], "en", 2, 1, 1, 1, 0, second.statements, 1, None)
+    assert chinese == Outcomes(VERSIONS[SECOND], "zh", 1, 0, 1, 0, 0, 0, 0, None)
 
 
 def test_where_answers_are_quoted_there_is_no_prompt_and_everything_says_so(world: World) -> None:

@@ -5,17 +5,25 @@ from __future__ import annotations
 import json
 import os
 import pwd
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from ingest.corpus.database import Database
+from ingest.corpus.errors import NotFound
 from service.adapters.vllm import model_version
+from service.cli.eval_set import with_release
 from service.engine.weights import revision
+from service.evaluation.scoring.gate_result import read_gate_result
 from service.releases.release import SHIPPED, load_releases
 from service.settings import ServiceSettings
+from tests.fakes import make_prompting
 from tests.service.test_cli_commands import CommandLine, command_line
+from tests.service.test_eval_live import written
+from tests.world import make_parts
 
 SECOND = "answer.v2+default.v1"
 VERSIONS = {name: one.version for name, one in load_releases(1024).items()}
@@ -70,6 +78,7 @@ def test_a_release_goes_from_its_gate_to_a_share_to_everybody_and_back(
     told = citeward("prompts", "history").out
     assert "gate small v1" in told
     assert citeward("prompts", "rollback").code == 1
+    assert citeward.done("prompts", "compare")["rows"] == []
 
 
 def test_without_grounds_nothing_is_put_in_force_and_the_reason_is_said(
@@ -106,6 +115,34 @@ def test_a_gate_run_of_another_model_is_refused(citeward: CommandLine, tmp_path:
     (Path(citeward.settings.llm) / "config.json").write_text('{"changed": true}')
     ended = citeward("prompts", "activate", SECOND, "--gate", gate)
     assert (ended.code, "and the service asks vllm:" in " ".join(ended.err.split())) == (1, True)
+
+
+def test_a_gate_run_in_which_answers_were_quoted_is_no_ground(citeward: CommandLine, tmp_path: Path) -> None:
+    quoting = CommandLine(replace(citeward.settings, llm=""))
+    case_set, run, gate = str(written(tmp_path)), tmp_path / "run", str(tmp_path / "gate.json")
+    assert quoting("eval", "run", case_set, "--out", str(run)).code == 0
+    ask = ("eval", "gate", case_set, "--baseline", str(run / "scores.jsonl"), "--out", gate)
+    gated = quoting(*ask)
+    result = read_gate_result(Path(gate))
+    assert (result.questions, result.written, result.faults) == (5, 5, tuple(gated.out.splitlines()[:-1]))
+    assert (result.versions["release"], gated.code) == ("none", 1 if result.faults else 0)
+    ended = citeward("prompts", "activate", SECOND, "--gate", gate)
+    assert (ended.code, "The gate run is of none" in " ".join(ended.err.split())) == (1, True)
+    for more, said in (
+        ((), "no language model to ask with"),
+        (("--url", "http://127.0.0.1:1", "--key-file", gate), "--release is not for a running service"),
+    ):
+        ended = quoting(*ask, "--release", SECOND, *more)
+        assert (ended.code, said in " ".join(ended.err.split())) == (2, True), ended.err
+
+
+@pytest.mark.parametrize("database", ["sqlite"], indirect=True)
+def test_a_set_is_asked_with_the_release_that_is_named(database: Database, tmp_path: Path) -> None:
+    parts = replace(make_parts(database, tmp_path), prompting=make_prompting())
+    changed = with_release(SECOND)(parts)
+    assert changed.versions()["release"] == VERSIONS[SECOND]
+    with pytest.raises(NotFound, match=rf"no release answer\.v9.*{re.escape(SHIPPED)}"):
+        with_release("answer.v9+default.v1")(parts)
 
 
 def test_the_words_of_a_release_are_shown(citeward: CommandLine) -> None:
