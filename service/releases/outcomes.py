@@ -1,7 +1,7 @@
 """How the answers of each release ended, counted over what was asked: a canary held against the rest.
 
-Different users asked different questions: the counts show what is badly wrong, and not which of two releases is
-better. That is told by `citeward eval compare`, question by question.
+Different users asked different questions: the counts show what is badly wrong, and not which of two releases
+is better. That is told by `citeward eval compare`, question by question.
 """
 
 from __future__ import annotations
