@@ -10,7 +10,8 @@
                   model's own tokens
     sufficiency   too little evidence: refuse, without generating
     generate      drafted statements, one by one
-    check         each statement against the passages that it cites; only what passed is shown
+    check         each statement against the passages that it cites; only what passed is shown, and what
+                  other documents say otherwise
     keep          the record of all this, before the answer is handed out
 
 Nothing here knows of HTTP, and no stage knows of the next.
@@ -24,6 +25,7 @@ from contextlib import aclosing
 from ingest.corpus.types import Principal
 from service.assemble import AnswerInProgress, cite
 from service.checking.check import check_statement
+from service.disagreement import find_disagreements
 from service.fit import pack_evidence
 from service.follow_up import is_unclear, understood
 from service.look_up import look_up, still_readable
@@ -88,7 +90,9 @@ async def stages(making: AnswerInProgress, parts: Parts) -> AsyncGenerator[Event
     )
     yield EvidenceFound(len(making.packed.evidence))
 
-    enough = await making.timed("sufficiency", parts.sufficiency.decide, question, making.fused, making.packed)
+    enough = await making.timed(
+        "sufficiency", parts.sufficiency.decide, question, making.fused, making.packed
+    )
     making.answerable, code = enough.answerable, enough.code
     if code is None:
         making.prompt = prompt
@@ -96,6 +100,8 @@ async def stages(making: AnswerInProgress, parts: Parts) -> AsyncGenerator[Event
         async with aclosing(checked_statements(making, parts)) as passed:
             async for statement in passed:
                 yield StatementPassed(statement, tuple(cite([statement], making.packed.evidence)))
+        for statement in await making.timed("disagreements", statements_that_disagree, making, parts):
+            yield StatementPassed(statement, tuple(cite([statement], making.packed.evidence)))
         code = why_nothing_is_shown(making)
 
     if code is not None:
@@ -125,6 +131,27 @@ def check(drafted: DraftStatement, making: AnswerInProgress, parts: Parts) -> St
     cited = [one for one in evidence if one.marker in drafted.citations]
     permitted = still_readable(cited, making.principal, parts)
     return check_statement(drafted, evidence, permitted, parts.judge)
+
+
+def statements_that_disagree(making: AnswerInProgress, parts: Parts) -> list[Statement]:
+    """What other documents say of the same in other figures, quoted and checked as all statements are."""
+    question, shown, evidence = making.question, making.shown, making.packed.evidence
+    if not shown:
+        return []
+    weighed = parts.sufficiency.weigher.weigh(question.text, evidence)
+    found = find_disagreements(question.text, question.language, shown, evidence, weighed, parts.judge)
+    added = []
+    for sentence, disagreement in found:
+        quoted = DraftStatement(sentence.with_lead, (disagreement.other_marker,))
+        if any(disagreement.other_marker in one.citations for one in making.shown):
+            making.disagreements.append(disagreement)  # it is said already
+            continue
+        statement = check(quoted, making, parts)
+        if statement.verdict.status == "supported":
+            making.statements.append(statement)
+            making.disagreements.append(disagreement)
+            added.append(statement)
+    return added
 
 
 def why_nothing_is_shown(making: AnswerInProgress) -> RefusalCode | None:

@@ -25,6 +25,7 @@ from service.types import (
     Answer,
     Candidate,
     Citation,
+    Disagreement,
     Evidence,
     FinishReason,
     Fused,
@@ -67,6 +68,7 @@ class AnswerInProgress:
     prompt: Prompt | None = None  # None: nothing was generated, or not by a language model
     generated: Generated | None = None
     statements: list[Statement] = field(default_factory=list)  # dropped ones included
+    disagreements: list[Disagreement] = field(default_factory=list)  # among the statements shown
     refusal: Refusal | None = None
     failure: FinishReason | None = None  # "cancelled" or "error" when it ended before its time
     answer: Answer | None = None  # made once, at the end: what is kept is what is handed out
@@ -176,6 +178,7 @@ class AnswerInProgress:
             finish_reason=self.finish_reason,
             conversation_id=self.conversation_id,
             understood_as=self._understood_as,
+            disagreements=() if self.refusal else tuple(self.disagreements),
         )
 
     def trace(self) -> Trace:

@@ -191,6 +191,9 @@ def withhold(answer: Answer, readable: set[tuple[str, int]]) -> Answer:
         answer=render(statements),
         statements=statements,
         citations=tuple(citation for citation in answer.citations if is_readable(citation)),
+        disagreements=tuple(
+            one for one in answer.disagreements if gone.isdisjoint((one.marker, one.other_marker))
+        ),
     )
 
 

@@ -306,6 +306,17 @@ class Citation:
 
 
 @dataclass(frozen=True, slots=True)
+class Disagreement:
+    """Two documents that give different figures for what was asked; both are among the statements."""
+
+    marker: str
+    figure: str  # as it is written there
+    other_marker: str
+    other_figure: str
+    text: str  # that in words, in the language of the answer
+
+
+@dataclass(frozen=True, slots=True)
 class Refusal:
     code: RefusalCode
     text: str
@@ -338,6 +349,7 @@ class Answer:
     finish_reason: FinishReason
     conversation_id: str | None = None  # to be sent with a follow-up
     understood_as: str | None = None  # the follow-up as a question by itself; None: answered as it was asked
+    disagreements: tuple[Disagreement, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,7 @@ def answer_shown(answer: Answer, question: Question, principal: Principal) -> An
     if question.include_citations:
         return replace(answer, statements=statements)
     text = render(answer.statements, include_citations=False)
-    return replace(answer, answer=text, statements=statements, citations=())
+    return replace(answer, answer=text, statements=statements, citations=(), disagreements=())
 
 
 def statement_shown(statement: Statement, question: Question, principal: Principal) -> Statement:

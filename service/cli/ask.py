@@ -105,6 +105,8 @@ async def _answer(question: Question, asker: Principal, parts: Parts) -> Answer:
 
 def _show_answer(answer: Answer) -> None:
     show(answer.refusal.text if answer.refusal else answer.answer)
+    for one in answer.disagreements:
+        show(f"\n{one.text}")
     for citation in answer.citations:
         held = f", in force {citation.in_force}" if citation.in_force else ""
         show(f"\n[{citation.marker}] {_source(citation)}{held}\n    “{' '.join(citation.quote.split())}”")
