@@ -11,7 +11,7 @@
     sufficiency   too little evidence: refuse, without generating
     generate      drafted statements, one by one
     check         each statement against the passages that it cites; only what passed is shown, and what
-                  other documents say otherwise
+                  other documents say otherwise; where some did not pass, one more draft that is told which
     keep          the record of all this, before the answer is handed out
 
 Nothing here knows of HTTP, and no stage knows of the next.
@@ -22,17 +22,19 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 
+from ingest.corpus.errors import ModelFailed, Overloaded
 from ingest.corpus.types import Principal
 from service.assemble import AnswerInProgress, cite
 from service.checking.check import check_statement
 from service.disagreement import find_disagreements
-from service.fit import pack_evidence
+from service.fit import fits, pack_evidence
 from service.follow_up import is_unclear, understood
 from service.look_up import look_up, still_readable
 from service.pack import first_of
 from service.parts import Parts
 from service.refuse import refuse
 from service.releases.in_force import parts_for
+from service.repair import both, is_new, to_mend
 from service.retrieve import retrieve
 from service.types import (
     Done,
@@ -40,6 +42,7 @@ from service.types import (
     Event,
     EvidenceFound,
     Generated,
+    GenerationTask,
     Progress,
     Question,
     RefusalCode,
@@ -79,9 +82,7 @@ async def stages(making: AnswerInProgress, parts: Parts) -> AsyncGenerator[Event
     making.ranked = await making.timed("look_up", look_up, making.fused, principal, parts)
 
     yield Progress("rerank")
-    reranked = await making.timed(
-        "rerank", parts.reranker.rerank, question.text, making.ranked, making.fused.words_weight
-    )
+    reranked = await making.timed("rerank", parts.reranker.rerank, question.text, making.ranked)
     making.ranked, making.rerank_fault = reranked.chunks, reranked.fault
 
     yield Progress("pack")
@@ -111,18 +112,55 @@ async def stages(making: AnswerInProgress, parts: Parts) -> AsyncGenerator[Event
 
 
 async def checked_statements(making: AnswerInProgress, parts: Parts) -> AsyncGenerator[Statement, None]:
-    """Drafted statements as they pass their checks; those that do not are kept in the trace and not shown."""
-    async with aclosing(parts.generator.draft(making.task())) as drafts:
+    """Drafted statements as they pass their checks; those that do not are kept in the trace and not shown.
+
+    Where some did not, the language model is asked once more.
+    """
+    async with aclosing(checked_draft(making.task(), making, parts)) as passed:
+        async for statement in passed:
+            yield statement
+    again = await making.timed("repair", second_task, making, parts)
+    if again is None:
+        return
+    try:
+        async with aclosing(checked_draft(again, making, parts)) as passed:
+            async for statement in passed:
+                yield statement
+    except (ModelFailed, Overloaded) as error:  # what the first draft brought stands
+        making.repair = error.code
+
+
+async def checked_draft(
+    task: GenerationTask, making: AnswerInProgress, parts: Parts
+) -> AsyncGenerator[Statement, None]:
+    async with aclosing(parts.generator.draft(task)) as drafts:
         async for drafted in making.clock.each("generate", drafts):
             if isinstance(drafted, Generated):
-                making.generated = drafted
+                making.generated = both(making.generated, drafted) if making.generated else drafted
                 making.packed = first_of(making.packed, drafted.passages)
-                continue
-            statement = await making.timed("check", check, drafted, making, parts)
-            making.statements.append(statement)
-            if statement.verdict.status == "supported":
-                making.clock.mark("first_statement")
-                yield statement
+            elif is_new(drafted, making.statements):
+                statement = await making.timed("check", check, drafted, making, parts)
+                making.statements.append(statement)
+                if statement.verdict.status == "supported":
+                    making.clock.mark("first_statement")
+                    yield statement
+
+
+def second_task(making: AnswerInProgress, parts: Parts) -> GenerationTask | None:
+    """The draft once more, with what did not pass; None if all did, or where there is no room for it."""
+    prompting = parts.prompting
+    if prompting is None or prompting.repairs is None or making.generated is None:
+        return None
+    failed = to_mend(making.statements, making.generated)
+    if not failed:
+        return None
+    note = prompting.repairs[making.question.language].note(failed, prompting.chat.control_tokens)
+    task = making.task(note)
+    if task.prompt is None or not fits(task.prompt, prompting, parts.settings):
+        making.repair = "over_budget"
+        return None
+    making.repair = "tried"
+    return task
 
 
 def check(drafted: DraftStatement, making: AnswerInProgress, parts: Parts) -> Statement:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from secrets import token_hex
 from typing import Literal, ParamSpec, TypeVar
 
@@ -68,6 +69,7 @@ class AnswerInProgress:
     prompt: Prompt | None = None  # None: nothing was generated, or not by a language model
     generated: Generated | None = None
     statements: list[Statement] = field(default_factory=list)  # dropped ones included
+    repair: str = ""  # "tried", or a code: why a second draft came to nothing; empty: none was called for
     disagreements: list[Disagreement] = field(default_factory=list)  # among the statements shown
     refusal: Refusal | None = None
     failure: FinishReason | None = None  # "cancelled" or "error" when it ended before its time
@@ -136,21 +138,22 @@ class AnswerInProgress:
         made_by = {"model": self.made.version or versions["model"], "engine": self.made.engine or "none"}
         return {**versions, **made_by}
 
-    def task(self) -> GenerationTask:
-        """All that the generator is given."""
+    def task(self, note: str = "") -> GenerationTask:
+        """All that the generator is given; with a note, what it is told of its first draft."""
         prompting = self.parts.prompting
+        noted = partial(self._prompt_of, note=note)
         return GenerationTask(
             question=self.question,
             evidence=self.packed.evidence,
-            prompt=self.prompt,
+            prompt=noted(self.packed.evidence) if note else self.prompt,
             policy=prompting.policy if prompting else None,
             tenant_salt=prompting.salt(self.principal.tenant_id) if prompting else "",
-            prompt_of=self._prompt_of if prompting else None,
+            prompt_of=noted if prompting else None,
         )
 
-    def _prompt_of(self, evidence: tuple[Evidence, ...]) -> Prompt:
+    def _prompt_of(self, evidence: tuple[Evidence, ...], note: str) -> Prompt:
         assert self.parts.prompting is not None, "without a language model there is no prompt"
-        return prompt_of(self.question, evidence, token_hex(BOUNDARY_BYTES), self.parts.prompting)
+        return prompt_of(self.question, evidence, token_hex(BOUNDARY_BYTES), self.parts.prompting, note)
 
     def timings_ms(self) -> dict[str, float]:
         """With `tokens_per_second` among them, the one that is no time."""
@@ -211,6 +214,7 @@ class AnswerInProgress:
             words_weight=self.fused.words_weight,
             words_reason=self.fused.reason,
             answerable=self.answerable,
+            repair=self.repair,
             retrieved=tuple(
                 RetrievedChunk(c.chunk_id, c.score, c.words_rank, c.meaning_rank)
                 for c in self.fused.candidates

@@ -38,6 +38,7 @@ from service.nearness import open_background
 from service.parts import Parts, Prompting
 from service.quoting import QuotingGenerator
 from service.releases.release import SHIPPED, load_releases
+from service.repair import load_repairs
 from service.rerank import FusedOrder, ScoredOrder
 from service.seams import Generator, Judge, Reranker
 from service.secret import key_secret
@@ -129,7 +130,13 @@ def open_language_model(
     found = find_model(settings.llm, settings.corpus.home)
     model = Path(found) if Path(found).is_dir() else found
     releases = load_releases(settings.reserved_output)
-    prompting = Prompting(TemplateTokenizer(model), releases[SHIPPED], key_secret(settings), releases)
+    prompting = Prompting(
+        chat=TemplateTokenizer(model),
+        release=releases[SHIPPED],
+        key_secret=key_secret(settings),
+        releases=releases,
+        repairs=load_repairs() if settings.repair else None,
+    )
     folder = folder_of(model)
     if admission is not None:
         admission.room.self_test = open_self_test(folder)

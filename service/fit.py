@@ -51,9 +51,16 @@ def pack_evidence(
 
 
 def prompt_of(
-    question: Question, evidence: Sequence[Evidence], boundary: str, prompting: Prompting
+    question: Question, evidence: Sequence[Evidence], boundary: str, prompting: Prompting, note: str = ""
 ) -> Prompt:
-    return build_prompt(question, evidence, prompting.templates[question.language], prompting.chat, boundary)
+    template = prompting.templates[question.language]
+    return build_prompt(question, evidence, template, prompting.chat, boundary, note)
+
+
+def fits(prompt: Prompt, prompting: Prompting, settings: ServiceSettings) -> bool:
+    """Whether the window holds it, with the whole answer and the margin."""
+    taken = prompt.tokens + prompting.policy.max_new_tokens + settings.safety_margin
+    return taken <= settings.context_window
 
 
 def budget_of(

@@ -71,6 +71,7 @@ class AnswerRecord:
     words_weight: float | None = None
     words_reason: str = ""
     answerable: float | None = None  # probability that the evidence answers
+    repair: str = ""  # "tried", or a code: why a second draft came to nothing; empty: none was called for
     retrieved: tuple[RetrievedChunk, ...] = ()
     denied: tuple[ScoredChunk, ...] = ()  # found by an index, not given out by the look-up
     ranked: tuple[int, ...] = ()  # chunk ids of those given out, as the reranker had them

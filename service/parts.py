@@ -13,6 +13,7 @@ from service.capacity.admission import Admission
 from service.nearness import Background
 from service.prompt import PromptTemplate
 from service.releases.release import Release
+from service.repair import RepairTemplate
 from service.seams import ChatTokenizer, Generator, Judge, Reranker
 from service.secret import tenant_salt
 from service.settings import ServiceSettings
@@ -28,6 +29,7 @@ class Prompting:
     release: Release
     key_secret: bytes = field(repr=False)
     releases: Mapping[str, Release] = field(repr=False)  # by name: what it may be asked with
+    repairs: Mapping[AnswerLanguage, RepairTemplate] | None = None  # None: there is no second try
 
     @property
     def templates(self) -> Mapping[AnswerLanguage, PromptTemplate]:
@@ -51,7 +53,12 @@ class Prompting:
         return tenant_salt(self.key_secret, tenant_id)
 
     def versions(self, language: AnswerLanguage) -> dict[str, str]:
-        return {"prompt": self.templates[language].version, "policy": self.policy.version}
+        repair = self.repairs[language].version if self.repairs else "none"
+        return {
+            "prompt": self.templates[language].version,
+            "policy": self.policy.version,
+            "repair": repair,
+        }
 
 
 @dataclass(frozen=True, slots=True)

@@ -66,14 +66,17 @@ def build_prompt(
     template: PromptTemplate,
     chat: ChatTokenizer,
     boundary: str,
+    note: str = "",
 ) -> Prompt:
     """The messages, with the tokens of the final sequence that the chat template makes of them.
 
     :param boundary: cannot be guessed, and is used for one request only.
+    :param note: stands behind the question; inert already.
     :raises RuntimeError: if some text would reach the model as a control token. It is a fault of ours.
     """
     blocks = [passage_block(one.stored, one.marker, template, chat, boundary) for one in evidence]
-    messages = _messages(inert(question.text, chat.control_tokens), blocks, question, template, boundary)
+    asked = inert(question.text, chat.control_tokens)
+    messages = _messages(asked, blocks, question, template, boundary, note)
     ids = chat.ids(messages)
     expected = _controls(chat.ids(_messages("?", [], question, template, boundary)), chat)
     if (found := _controls(ids, chat)) != expected:
@@ -96,11 +99,17 @@ def passage_block(
 
 
 def _messages(
-    question: str, blocks: Sequence[str], asked: Question, template: PromptTemplate, boundary: str
+    question: str,
+    blocks: Sequence[str],
+    asked: Question,
+    template: PromptTemplate,
+    boundary: str,
+    note: str = "",
 ) -> tuple[Message, ...]:
     user = Template(template.user).substitute(
         boundary=boundary, evidence="\n".join(blocks), question=question
     )
+    user = f"{user}\n\n{note}" if note else user
     # The boundary is not in the system text, which so is the same for all and stays in the engine's cache.
     return Message("system", template.system_text(asked)), Message("user", user)
 

@@ -58,6 +58,7 @@ class ServiceSettings:
     engine_first_token_seconds: float = setting(60.0, "longest wait for the first token of an answer")
     engine_total_seconds: float = setting(300.0, "longest time that one answer may take to be generated")
     on_engine_failure: str = setting("quoting", "without the engine: quoting, or error")
+    repair: bool = setting(True, "one more try of the language model where statements failed their checks")
     kv_headroom: float = setting(0.05, "share of the engine's KV cache that is never reserved")
     queue_length: int = setting(64, "most questions that wait for room in the engine's KV cache")
     queue_seconds: float = setting(30.0, "longest wait for room in the engine's KV cache")
