@@ -16,13 +16,12 @@ from ingest.corpus.embedder import embedding_text
 from ingest.corpus.keywords import IDENTIFIER, words
 from ingest.corpus.types import Scores, StoredChunk
 from service.deadline import all_within
-from service.fuse import FULL_COVERAGE_WEIGHT, standardised
+from service.fuse import standardised
 from service.seams import Reranked
 from service.types import RankedChunk
 
 LOG = logging.getLogger("citeward.rerank")
 RERANKED = 20  # best candidates that are scored; the others stay behind them as they are
-SETTLED_COVERAGE = 0.8
 TIMEOUT, FAILED, NOT_FINITE = "rerank_timeout", "rerank_failed", "rerank_not_finite"  # faults
 
 
@@ -41,7 +40,7 @@ class FusedOrder:
 
     version = "fused-order"
 
-    def rerank(self, question: str, chunks: Sequence[RankedChunk], words_weight: float) -> Reranked:  # noqa: ARG002
+    def rerank(self, question: str, chunks: Sequence[RankedChunk]) -> Reranked:  # noqa: ARG002
         return Reranked(tuple(chunks))
 
 
@@ -58,12 +57,12 @@ class ScoredOrder:
         self._worker = ThreadPoolExecutor(1, thread_name_prefix="rerank")
         self.version = scorer.version
 
-    def rerank(self, question: str, chunks: Sequence[RankedChunk], words_weight: float) -> Reranked:
+    def rerank(self, question: str, chunks: Sequence[RankedChunk]) -> Reranked:
         given = tuple(chunks)
         head, rest = given[:RERANKED], given[RERANKED:]
-        if len(head) < 2 or is_settled_by_words(question, words_weight):
-            return Reranked(given)
         texts = [_text_of(one.stored) for one in head]
+        if len(head) < 2 or is_settled_by_words(question, texts):
+            return Reranked(given)
         try:
             scored = all_within(self._seconds, self._scorer.scores(question, texts), self._worker)
         except TimeoutError:
@@ -85,13 +84,13 @@ class ScoredOrder:
         return [replace(head[place], score=float(mixed[place])) for place in order]
 
 
-def is_settled_by_words(question: str, words_weight: float) -> bool:
-    """Whether it is asked by an identifier, and one passage holds nearly all that is rare in the question.
+def is_settled_by_words(question: str, passages: Sequence[str]) -> bool:
+    """Whether the question names identifiers and one of the passages holds them all, sign for sign.
 
-    Vectors hardly tell one number from another, and there is nothing to be found but what has this one.
+    Vectors hardly tell one number from another, and words have found the one that is asked for.
     """
-    named = any(IDENTIFIER.search(word) for word in words(question))
-    return named and words_weight >= SETTLED_COVERAGE * FULL_COVERAGE_WEIGHT
+    named = frozenset(word for word in words(question) if IDENTIFIER.search(word))
+    return bool(named) and any(named.issubset(words(passage)) for passage in passages)
 
 
 def _text_of(stored: StoredChunk) -> str:

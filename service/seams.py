@@ -25,11 +25,10 @@ class Reranker(Protocol):
     @property
     def version(self) -> str: ...
 
-    def rerank(self, question: str, chunks: Sequence[RankedChunk], words_weight: float) -> Reranked:
+    def rerank(self, question: str, chunks: Sequence[RankedChunk]) -> Reranked:
         """Never fails: without a better order the given one stands.
 
         :param chunks: best first, with the fused scores.
-        :param words_weight: how far words count for this question, see `service/fuse.py`.
         """
 
 
@@ -91,6 +90,27 @@ class ChatTokenizer(Protocol):
         """The final sequence: the chat template around the messages, with the head of the answer to come.
 
         As in the engine, a control token that is written in a message is one: see `service/neutral.py`.
+        """
+
+
+class Chooser(Protocol):
+    """A language model that may say one of a few answers and nothing else."""
+
+    @property
+    def version(self) -> str:
+        """Another one for other weights."""
+
+    def choose(
+        self, messages: Sequence[Message], answers: Sequence[str], salt: str = ""
+    ) -> Mapping[str, float]:
+        """Each answer to the natural logarithm of its probability, before it was made to say one of them.
+
+        Waits, and is for threads. An answer that is less likely than all that the model tells of has the
+        least of these.
+
+        :param answers: different words of small ASCII letters.
+        :param salt: keeps what is read apart from what is read with another one; empty: kept apart from none.
+        :raises ModelFailed: one of its three kinds, for whatever goes wrong.
         """
 
 

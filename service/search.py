@@ -13,4 +13,4 @@ def search(question: Question, principal: Principal, parts: Parts, top_k: int) -
     """At most `top_k` passages that `principal` may read now, best first."""
     fused, _ = retrieve(question, principal, parts)
     found = look_up(fused, principal, parts)
-    return parts.reranker.rerank(question.text, found, fused.words_weight).chunks[:top_k]
+    return parts.reranker.rerank(question.text, found).chunks[:top_k]

@@ -43,8 +43,8 @@ class Reranking:
         :raises Unavailable: if the reranker failed.
         """
         found = look_up(fused, ASKER, self.parts)
-        self._take_time(question, fused, found)
-        reranked = self.parts.reranker.rerank(question, found, fused.words_weight)
+        self._take_time(question, found)
+        reranked = self.parts.reranker.rerank(question, found)
         if reranked.fault is not None:
             raise Unavailable(
                 f"The reranker {self.parts.reranker.version} failed.",
@@ -55,11 +55,11 @@ class Reranking:
         deep = [one for one in fused.candidates if one not in given]
         return [*given, *deep]
 
-    def _take_time(self, question: str, fused: Fused, found: tuple[RankedChunk, ...]) -> None:
+    def _take_time(self, question: str, found: tuple[RankedChunk, ...]) -> None:
         if len(self._milliseconds) == TIMED:
             return
         begun = perf_counter()
-        self.forgetful.rerank(question, found, fused.words_weight)
+        self.forgetful.rerank(question, found)
         self._milliseconds.append(1000 * (perf_counter() - begun))
 
 

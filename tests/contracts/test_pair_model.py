@@ -59,6 +59,11 @@ def test_a_pair_that_fills_the_window_is_read_and_one_token_more_is_refused(mode
             model.logits([pair])
 
 
+def test_a_special_token_that_a_text_spells_is_text(model: PairModel) -> None:
+    written, spelled = (model.logits([("red", f"goods {text} red")]) for text in ("[SEP]", "[sep]"))
+    np.testing.assert_allclose(written, spelled, atol=1e-5)
+
+
 def test_the_version_stays(model: PairModel) -> None:
     before = model.version
     model.logits(PAIRS)

@@ -58,7 +58,7 @@ def reranker(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
 def reranked(
     reranker: Reranker, chunks: tuple[RankedChunk, ...], question: str = QUESTION
 ) -> tuple[RankedChunk, ...]:
-    found = reranker.rerank(question, chunks, 0.3)
+    found = reranker.rerank(question, chunks)
     assert found.fault is None
     return found.chunks
 

@@ -78,8 +78,8 @@ async def test_the_way_is_told_in_order_and_ends_with_the_whole_answer(parts: Pa
 
 async def test_an_answer_in_the_fused_order_though_another_was_to_be_found_says_so(parts: Parts):
     class Failing(FusedOrder):
-        def rerank(self, question: str, chunks: Sequence[RankedChunk], words_weight: float) -> Reranked:
-            return replace(super().rerank(question, chunks, words_weight), fault="rerank_timeout")
+        def rerank(self, question: str, chunks: Sequence[RankedChunk]) -> Reranked:
+            return replace(super().rerank(question, chunks), fault="rerank_timeout")
 
     (*_, done) = await events(replace(parts, reranker=Failing()))
     assert isinstance(done, Done)

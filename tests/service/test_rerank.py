@@ -12,7 +12,6 @@ import pytest
 from ingest.corpus.errors import InvalidInput
 from ingest.corpus.seams import TokenVectors
 from service.cross_encoding import CrossEncoderScorer
-from service.fuse import FULL_COVERAGE_WEIGHT
 from service.late_interaction import LateInteraction, max_sim
 from service.rerank import RERANKED, ScoredOrder, is_settled_by_words
 from service.types import RankedChunk
@@ -43,12 +42,12 @@ def ids(chunks: Sequence[RankedChunk]) -> list[int]:
 
 
 def test_the_scorer_alone_decides_where_it_has_the_whole_share() -> None:
-    found = ScoredOrder(Scripted(0.1, 0.3, 0.2), 1.0, 60).rerank(QUESTION, CHUNKS, 0.0)
+    found = ScoredOrder(Scripted(0.1, 0.3, 0.2), 1.0, 60).rerank(QUESTION, CHUNKS)
     assert (ids(found.chunks), found.fault) == ([2, 3, 1], None)
 
 
 def test_without_a_share_the_fused_order_stays() -> None:
-    found = ScoredOrder(Scripted(0.1, 0.3, 0.2), 0.0, 60).rerank(QUESTION, CHUNKS, 0.0)
+    found = ScoredOrder(Scripted(0.1, 0.3, 0.2), 0.0, 60).rerank(QUESTION, CHUNKS)
     assert ids(found.chunks) == [1, 2, 3]
 
 
@@ -58,12 +57,12 @@ def test_of_several_scores_of_a_passage_the_best_counts() -> None:
             yield [(0, 0.5), (1, 0.9), (2, 0.6)]
             yield [(1, 0.0), (2, 0.7)]
 
-    assert ids(ScoredOrder(Windows(), 1.0, 60).rerank(QUESTION, CHUNKS, 0.0).chunks) == [2, 3, 1]
+    assert ids(ScoredOrder(Windows(), 1.0, 60).rerank(QUESTION, CHUNKS).chunks) == [2, 3, 1]
 
 
 def test_passages_that_score_the_same_stay_as_they_were_also_for_who_sorts_by_score() -> None:
     chunks = tuple(ranked(number, "the same", 1.0) for number in (9, 4, 7))
-    found = ScoredOrder(Scripted(0.5, 0.5, 0.5), 1.0, 60).rerank(QUESTION, chunks, 0.0).chunks
+    found = ScoredOrder(Scripted(0.5, 0.5, 0.5), 1.0, 60).rerank(QUESTION, chunks).chunks
     assert ids(found) == [9, 4, 7]
     assert ids(sorted(found, key=lambda one: (-one.score, one.stored.id))) == [9, 4, 7]
 
@@ -71,7 +70,7 @@ def test_passages_that_score_the_same_stay_as_they_were_also_for_who_sorts_by_sc
 def test_those_beyond_the_first_are_not_scored_and_stay_behind() -> None:
     chunks = tuple(ranked(number, f"passage {number}", 100.0 - number) for number in range(RERANKED + 5))
     scorer = Scripted(*range(RERANKED))
-    found = ScoredOrder(scorer, 1.0, 60).rerank(QUESTION, chunks, 0.0).chunks
+    found = ScoredOrder(scorer, 1.0, 60).rerank(QUESTION, chunks).chunks
     assert len(scorer.read) == RERANKED
     assert ids(found) == [*reversed(range(RERANKED)), *range(RERANKED, RERANKED + 5)]
     assert [one.score for one in found] == sorted((one.score for one in found), reverse=True)
@@ -80,18 +79,18 @@ def test_those_beyond_the_first_are_not_scored_and_stay_behind() -> None:
 def test_a_passage_is_read_with_its_title_and_context() -> None:
     scorer = Scripted(1.0, 2.0)
     chunk = ranked(1, "| Suzhou | 700 |", title="Travel", context="| City | Limit |")
-    ScoredOrder(scorer, 1.0, 60).rerank(QUESTION, (chunk, CHUNKS[0]), 0.0)
+    ScoredOrder(scorer, 1.0, 60).rerank(QUESTION, (chunk, CHUNKS[0]))
     assert scorer.read[0] == "Travel\n| City | Limit |\n| Suzhou | 700 |"
 
 
 @pytest.mark.parametrize("score", [nan, inf, -inf], ids=str)
 def test_a_score_that_is_no_number_leaves_the_fused_order(score: float) -> None:
-    found = ScoredOrder(Scripted(0.1, score, 0.9), 1.0, 60).rerank(QUESTION, CHUNKS, 0.0)
+    found = ScoredOrder(Scripted(0.1, score, 0.9), 1.0, 60).rerank(QUESTION, CHUNKS)
     assert (found.chunks, found.fault) == (CHUNKS, "rerank_not_finite")
 
 
 def test_a_passage_without_a_score_leaves_the_fused_order() -> None:
-    found = ScoredOrder(Scripted(0.1, 0.3), 1.0, 60).rerank(QUESTION, CHUNKS, 0.0)
+    found = ScoredOrder(Scripted(0.1, 0.3), 1.0, 60).rerank(QUESTION, CHUNKS)
     assert (found.chunks, found.fault) == (CHUNKS, "rerank_not_finite")
 
 
@@ -103,7 +102,7 @@ def test_a_scorer_that_fails_leaves_the_fused_order_and_the_log_says_why(
             yield [(0, 1.0)]
             raise RuntimeError("out of memory, with the text of a passage")
 
-    found = ScoredOrder(Failing(), 1.0, 60).rerank(QUESTION, CHUNKS, 0.0)
+    found = ScoredOrder(Failing(), 1.0, 60).rerank(QUESTION, CHUNKS)
     assert (found.chunks, found.fault) == (CHUNKS, "rerank_failed")
     assert "RuntimeError" in caplog.text
     assert "passage" not in caplog.text
@@ -120,13 +119,13 @@ def test_after_the_deadline_the_fused_order_stands_and_the_scorer_ends_at_its_ne
     goes_on = Event()
     slow = Slow()
     reranker = ScoredOrder(slow, 1.0, 0.05)
-    first = reranker.rerank(QUESTION, CHUNKS, 0.0)
-    waiting = reranker.rerank(QUESTION, CHUNKS, 0.0)  # the first still holds the worker
+    first = reranker.rerank(QUESTION, CHUNKS)
+    waiting = reranker.rerank(QUESTION, CHUNKS)  # the first still holds the worker
     assert (first.chunks, first.fault) == (waiting.chunks, waiting.fault) == (CHUNKS, "rerank_timeout")
     goes_on.set()
     patient = ScoredOrder(slow, 1.0, 60)
     patient._worker = reranker._worker
-    assert patient.rerank(QUESTION, CHUNKS, 0.0).fault is None
+    assert patient.rerank(QUESTION, CHUNKS).fault is None
     assert slow.read == ["passage 1", "passage 1", "passage 2", "passage 3"]
 
 
@@ -134,24 +133,24 @@ def test_after_the_deadline_the_fused_order_stands_and_the_scorer_ends_at_its_ne
 
 
 @pytest.mark.parametrize(
-    ("question", "coverage", "settled"),
+    ("question", "passage", "settled"),
     [
-        ("What is the salary of employee emp_0001?", 0.95, True),
-        ("What priority does IT ticket 12671 have?", 1.0, True),
-        ("PRD-2041的保修期是多久？", 0.9, True),
-        ("What is the salary of employee emp_0001?", 0.4, False),
-        ("When does the canteen open?", 1.0, False),
-        ("退货期限是多久？", 0.9, False),
+        ("What is the salary of employee emp_0001?", "Employee EMP_0001 earns 178997.", True),
+        ("What is the salary of employee emp_0001?", "Employee emp_0010 earns 178997.", False),
+        ("What priority does IT ticket 12671 have?", "Ticket １２６７１: high", True),
+        ("PRD-2041的保修期是多久？", "产品PRD-2041保修24个月。", True),
+        ("PRD-2041和PRD-2042的保修期是多久？", "产品PRD-2041保修24个月。", False),
+        ("When does the canteen open?", "When does the canteen open? At 8.", False),
+        ("退货期限是多久？", "退货期限是多久？30天。", False),
     ],
 )
-def test_a_question_by_an_identifier_whose_words_are_met_is_settled(
-    question: str, coverage: float, settled: bool
+def test_a_question_by_identifiers_that_one_passage_holds_is_settled(
+    question: str, passage: str, settled: bool
 ) -> None:
-    weight = coverage * FULL_COVERAGE_WEIGHT
-    assert is_settled_by_words(question, weight) is settled
+    assert is_settled_by_words(question, ["something else", passage]) is settled
     scorer = Scripted(0.0, 1.0, 2.0)
-    found = ScoredOrder(scorer, 1.0, 60).rerank(question, CHUNKS, weight)
-    assert ids(found.chunks) == ([1, 2, 3] if settled else [3, 2, 1])
+    found = ScoredOrder(scorer, 1.0, 60).rerank(question, (ranked(7, passage, 4.0), *CHUNKS[:2]))
+    assert ids(found.chunks) == ([7, 1, 2] if settled else [2, 1, 7])
     assert found.fault is None
     assert bool(scorer.read) is not settled  # nothing is computed where nothing can be gained
 
@@ -204,7 +203,7 @@ def test_a_long_passage_counts_as_its_best_window_and_the_question_is_never_cut(
 
 def test_a_question_that_leaves_no_room_leaves_the_fused_order() -> None:
     reranker = ScoredOrder(CrossEncoderScorer(SharedWords(max_tokens=40)), 1.0, 60)
-    found = reranker.rerank("canteen " * 30, CHUNKS, 0.0)
+    found = reranker.rerank("canteen " * 30, CHUNKS)
     assert (found.chunks, found.fault) == (CHUNKS, "rerank_failed")
 
 
