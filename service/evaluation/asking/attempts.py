@@ -74,6 +74,7 @@ class Attempt:
     generator: str = ""
     degraded: tuple[str, ...] = ()
     candidates: tuple[CandidateSeen, ...] = ()  # in the fused order
+    by_itself: tuple[Passage, ...] = ()  # of a follow-up: what is found for it in its standalone form
     statements: tuple[StatementSeen, ...] = ()
     citations: tuple[CitationSeen, ...] = ()
     # Seconds of an answer are in these, by phase in milliseconds, as the answer tells them.

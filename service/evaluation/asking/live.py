@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ from pydantic import TypeAdapter
 from ingest.corpus.errors import InvalidInput
 from service.api.schemas import AnswerShown, ServiceVersions
 from service.client import Client, Problem
-from service.evaluation.asking.attempts import Attempt, Run
+from service.evaluation.asking.attempts import Attempt, Passage, Run
 from service.evaluation.asking.install import Installed
 from service.evaluation.asking.kept import attempts_at, seconds_of
 from service.evaluation.asking.keys import Keys
@@ -32,6 +32,7 @@ SHOWN = TypeAdapter(AnswerShown)
 VERSIONS = TypeAdapter(ServiceVersions)
 PATIENCE_SECONDS = 1_800.0  # above the longest time that a service without a GPU is set to
 MOST_A_PAGE = 500
+MOST_FOUND = 50
 NAMED = 5  # documents in one complaint
 UNAUTHENTICATED, MISSING = 401, 404
 
@@ -74,7 +75,7 @@ def run_live(case_set: CaseSet, live: Live, folder: Path, watch: Watch) -> Run:
     deciding += sorted(_prefix(live.keys.of(user.id)) for user in case_set.users)
 
     def ask(case: Case) -> Attempt:
-        return _ask(case, live, installed)
+        return _ask(case, case_set.before(case), live, installed)
 
     attempts = attempts_at(folder, case_set, deciding, ask, watch)
     asked_as = {} if live.keys.askers is not None else {"asked as": "one person"}
@@ -89,11 +90,15 @@ def run_live(case_set: CaseSet, live: Live, folder: Path, watch: Watch) -> Run:
     )
 
 
-def _ask(case: Case, live: Live, installed: Installed) -> Attempt:
-    text, places = case.standalone or case.question, [live.collection]
-    body = {"question": text, "collections": places, "priority": "batch"}  # readers go first
+def _ask(case: Case, before: Sequence[Case], live: Live, installed: Installed) -> Attempt:
+    client = live.client(live.keys.of(case.asker))
+    text = case.question if before else case.standalone or case.question
+    conversation: dict[str, str] = {}
     try:
-        answer = ANSWER.validate_python(live.client(live.keys.of(case.asker)).send("POST", "/v1/ask", body))
+        for earlier in before:
+            answer = _answer(earlier.question, conversation, live, client)
+            conversation = {"conversation_id": answer.conversation_id or ""}
+        answer = _answer(text, conversation, live, client)
     except Problem as problem:
         if problem.status == UNAUTHENTICATED:
             raise
@@ -101,7 +106,23 @@ def _ask(case: Case, live: Live, installed: Installed) -> Attempt:
     shown = _shown(answer.answer_id, live)
     if shown.record is None or shown.candidates is None:
         raise _closed()
-    return attempt_of(case, answer, shown.record, shown.candidates, installed)
+    attempt = attempt_of(case, answer, shown.record, shown.candidates, installed)
+    if not (before and case.standalone):
+        return attempt
+    return replace(attempt, by_itself=_found(case.standalone, live, client, installed))
+
+
+def _answer(text: str, conversation: Mapping[str, str], live: Live, client: Client) -> Answer:
+    body = {"question": text, "collections": [live.collection], "priority": "batch"}  # readers go first
+    return ANSWER.validate_python(client.send("POST", "/v1/ask", {**body, **conversation}))
+
+
+def _found(text: str, live: Live, client: Client, installed: Installed) -> tuple[Passage, ...]:
+    body = {"query": text, "collections": [live.collection], "top_k": MOST_FOUND}
+    found = client.send("POST", "/v1/search", body)["hits"]
+    return tuple(
+        Passage(installed.names[one["document_id"]], one["start"], one["end"], one["text"]) for one in found
+    )
 
 
 def _shown(answer_id: str, live: Live) -> AnswerShown:

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from pydantic import TypeAdapter
@@ -17,7 +18,8 @@ from ingest.corpus.errors import CitewardError
 from ingest.corpus.seams import Embedder
 from ingest.corpus.types import Principal
 from service.answer import answer_question
-from service.evaluation.asking.attempts import Attempt, Run
+from service.conversations import turns_of
+from service.evaluation.asking.attempts import Attempt, Passage, Run
 from service.evaluation.asking.cached import CACHE, CachedEmbedder
 from service.evaluation.asking.install import Installed, asker_of, install
 from service.evaluation.asking.kept import attempts_at, seconds_of
@@ -25,10 +27,12 @@ from service.evaluation.asking.scratch import ASKER, scratch_installation
 from service.evaluation.asking.seen import attempt_of
 from service.evaluation.sets.cases import Case, CaseSet
 from service.history import get_answer
+from service.look_up import look_up
 from service.parts import Parts
 from service.question import language_of, require_searchable
+from service.retrieve import retrieve
 from service.settings import ServiceSettings
-from service.types import Answer, Done, Question
+from service.types import Answer, Done, Question, Turn
 from service.watch import Watch
 
 RUN = TypeAdapter(Run)
@@ -59,7 +63,7 @@ def run_set(
         deciding = [change_name, json.dumps(parts.versions(), sort_keys=True)]
 
         def ask_as_asker(case: Case) -> Attempt:
-            return asyncio.run(ask(case, asker_of(parts, case.asker), parts, installed))
+            return asyncio.run(ask(case, case_set.before(case), parts, installed))
 
         attempts = attempts_at(cache, case_set, deciding, ask_as_asker, watch)
         return Run(
@@ -74,18 +78,44 @@ def run_set(
         )
 
 
-async def ask(case: Case, asker: Principal, parts: Parts, installed: Installed) -> Attempt:
-    """One question, the follow-up in its standalone form, as each question is asked by itself."""
-    text = case.standalone or case.question
-    question = Question(text, language_of(text))
+async def ask(case: Case, before: Sequence[Case], parts: Parts, installed: Installed) -> Attempt:
+    """One question; a follow-up after those before it, in one conversation."""
+    asker = asker_of(parts, case.asker)
+    text = case.question if before else case.standalone or case.question
+    conversation_id = ""
     try:
-        require_searchable(text, "question", parts)
-        async for event in answer_question(question, asker, parts):
-            if isinstance(event, Done):
-                return _seen(case, event.answer, parts, installed)
+        for earlier in before:
+            answer = await _answer(earlier.question, conversation_id, asker, parts)
+            conversation_id = answer.conversation_id or ""
+        answer = await _answer(text, conversation_id, asker, parts)
     except CitewardError as error:
         return Attempt(case.id, "error", error=error.code)
+    attempt = _seen(case, answer, parts, installed)
+    if not (before and case.standalone):
+        return attempt
+    return replace(attempt, by_itself=_found(case.standalone, asker, parts, installed))
+
+
+async def _answer(text: str, conversation_id: str, asker: Principal, parts: Parts) -> Answer:
+    require_searchable(text, "question", parts)
+    turns: tuple[Turn, ...] = ()
+    if conversation_id:
+        with parts.database.reading() as session:
+            turns = turns_of(session, asker, conversation_id)
+    question = Question(text, language_of(text), conversation_id=conversation_id, turns=turns)
+    async for event in answer_question(question, asker, parts):
+        if isinstance(event, Done):
+            return event.answer
     raise AssertionError("an answer ends with Done")
+
+
+def _found(text: str, asker: Principal, parts: Parts, installed: Installed) -> tuple[Passage, ...]:
+    fused, _ = retrieve(Question(text, language_of(text)), asker, parts)
+    stored = (one.stored for one in look_up(fused, asker, parts))
+    return tuple(
+        Passage(installed.names[one.document_id], one.chunk.start, one.chunk.end, one.chunk.text)
+        for one in stored
+    )
 
 
 def _seen(case: Case, answer: Answer, parts: Parts, installed: Installed) -> Attempt:

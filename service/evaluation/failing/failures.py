@@ -53,8 +53,8 @@ LAYERS: dict[Layer, str] = {
     "conflicting_evidence": "Model and prompt: what they make of evidence that disagrees.",
     "in_the_prompt_but_wrong": "Model and prompt: all that was needed lay before them.",
 }
-# No search is approximate and no question is rewritten yet, so no attempt can tell of these.
-RESERVED: frozenset[Layer] = frozenset({"lost_by_rewriting", "lost_by_index"})
+# No search is approximate yet, so no attempt can tell of it.
+RESERVED: frozenset[Layer] = frozenset({"lost_by_index"})
 LONGEST_SHOWN = 60  # signs of a text that a reason repeats
 
 

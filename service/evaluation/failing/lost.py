@@ -72,6 +72,9 @@ def _loss(quote: Quote, seen: Seen) -> Failure | None:
         reason = f"{named(quote)} is needed, and {seen.case.asker} may not read it."
         return Failure("not_permitted", reason, (quote,))
     holding = seen.holding([quote])
+    if not holding and _found_by_itself(quote, seen.attempt):
+        reason = f"{named(quote)} was not found for the follow-up, and is for its standalone form."
+        return Failure("lost_by_rewriting", reason, (quote,))
     if not holding:
         return _not_found(quote, seen.attempt, chunks is not None)
     return _furthest(_left_behind(one, quote, seen.attempt) for one in holding)
@@ -79,6 +82,10 @@ def _loss(quote: Quote, seen: Seen) -> Failure | None:
 
 def _stands(quote: Quote, text: str) -> bool:
     return next(places(quote.text, text), None) is not None
+
+
+def _found_by_itself(quote: Quote, attempt: Attempt) -> bool:
+    return any(one.document == quote.document and _stands(quote, one.text) for one in attempt.by_itself)
 
 
 def _cut(quote: Quote, text: str, chunks: Sequence[tuple[int, int]]) -> str:

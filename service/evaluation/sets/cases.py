@@ -132,6 +132,14 @@ class CaseSet:
     def label(self) -> str:
         return f"{self.name} {self.version}"
 
+    def before(self, case: Case) -> tuple[Case, ...]:
+        """The questions of the same conversation before this one, oldest first."""
+        by_id, earlier = {one.id: one for one in self.cases}, list[Case]()
+        while case.follows is not None:
+            case = by_id[case.follows]
+            earlier.insert(0, case)
+        return tuple(earlier)
+
     @property
     def ways(self) -> dict[str, dict[str, str]]:
         """Case id -> way to slice -> the slice that it is in."""
