@@ -152,6 +152,31 @@ class ScriptedGenerator:
             self.ended += 1
 
 
+class SharedWordsChooser:
+    """Says yes of a statement whose words the passage before it has, the likelier the more of them.
+
+    Both stand in the last message, in tags.
+    """
+
+    version = "shared-words"
+
+    def __init__(self, failure: Exception | None = None) -> None:
+        self.failure = failure  # raised in place of an answer
+        self.asked: list[tuple[tuple[Message, ...], str]] = []  # with their salts
+
+    def choose(
+        self, messages: Sequence[Message], answers: Sequence[str], salt: str = ""
+    ) -> Mapping[str, float]:
+        self.asked.append((tuple(messages), salt))
+        if self.failure is not None:
+            raise self.failure
+        passage, _, statement = messages[-1].content.partition("</passage")
+        words = set(WORD.findall(statement.partition(">")[2].partition("</statement")[0].lower()))
+        held = len(words & set(WORD.findall(passage.lower()))) / max(len(words), 1)
+        likely = min(max(held**4, 1e-3), 1 - 1e-3)
+        return {answer: float(np.log(likely if answer == "yes" else 1 - likely)) for answer in answers}
+
+
 class SharedWords:
     """A cross-encoder for which a pair is as good as the share of the shorter text's words in the other.
 

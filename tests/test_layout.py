@@ -65,7 +65,7 @@ ADAPTERS = {
         "service/evaluation/sets/released.py",
     ],
     "uvicorn": ["service/app.py"],
-    "httpx2": ["service/adapters/vllm.py"],
+    "httpx2": ["service/adapters/vllm.py", "service/adapters/vllm_choice.py"],
     "typer": ["service/cli/*.py"],
     "rich": ["service/cli/*.py"],
     "prometheus_client": ["service/api/*.py", "service/app.py"],

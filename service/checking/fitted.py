@@ -1,6 +1,6 @@
 """A fitted judgement: weights on what can be told of a statement and a passage, to a probability.
 
-The file beside this one holds weights and a threshold with what they were fitted on, and is named for its
+A file beside this one holds weights and a threshold with what they were fitted on, and is named for its
 version; a change is a new version. Fitting is `citeward eval judge DIR... --fit FILE`.
 """
 
@@ -13,6 +13,7 @@ from importlib.resources import files
 from math import exp
 
 SHIPPED = "words-and-meaning-2.json"
+COMBINATION = "both-0.json"  # of the judge by that and a language model
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +34,15 @@ class Fitted:
 
 
 def shipped_judgement() -> Fitted:
-    return read_fitted(files("service.checking").joinpath(SHIPPED).read_text("utf-8"))
+    return _beside(SHIPPED)
+
+
+def shipped_combination() -> Fitted:
+    return _beside(COMBINATION)
+
+
+def _beside(name: str) -> Fitted:
+    return read_fitted(files("service.checking").joinpath(name).read_text("utf-8"))
 
 
 def read_fitted(text: str) -> Fitted:

@@ -10,12 +10,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from service.adapters.cross_encoder import CrossEncoderModel
+from service.checking.asked import AskedJudge
+from service.checking.both import BothJudges
 from service.checking.entailment import EntailmentJudge
 from service.checking.judge import LexicalSemanticJudge
 from service.seams import Judge, Support
 from tests.contracts.real_models import real_embedder
 from tests.contracts.tiny_cross_encoder import save_tiny
-from tests.fakes import HashEmbedder
+from tests.fakes import HashEmbedder, SharedWordsChooser, WordChatTokenizer
 
 
 def entailment(folder: Path, *labels: str) -> Judge:
@@ -24,9 +26,15 @@ def entailment(folder: Path, *labels: str) -> Judge:
     return EntailmentJudge(CrossEncoderModel(save_tiny(folder, labels, bias)), seconds=200.0)
 
 
+def asked() -> AskedJudge:
+    return AskedJudge(SharedWordsChooser(), WordChatTokenizer(), b"secret")
+
+
 JUDGES: dict[str, Callable[[Path], Judge]] = {
     "rules, fake embedder": lambda _: LexicalSemanticJudge(HashEmbedder()),
     "rules, real embedder": lambda _: LexicalSemanticJudge(real_embedder()),
+    "a language model": lambda _: asked(),
+    "rules and a language model": lambda _: BothJudges(LexicalSemanticJudge(HashEmbedder()), asked()),
     "inference": lambda folder: entailment(folder, "entailment", "neutral", "contradiction"),
     "consistency": lambda folder: entailment(folder, "not_supported", "supported"),
     "consistency, one label": lambda folder: entailment(folder, "LABEL_0"),
