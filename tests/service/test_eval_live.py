@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import stat
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -24,10 +25,11 @@ from service.evaluation.asking.attempts import Run
 from service.evaluation.asking.install_live import install_live
 from service.evaluation.asking.keys import EVALUATOR, Keys, read_keys, write_keys
 from service.evaluation.asking.live import Live, collection_of, run_live
+from service.evaluation.asking.run import run_set
 from service.evaluation.scoring.sheet import Sheet, write_sheet
 from service.evaluation.sets.cases import CaseSet
 from service.evaluation.sets.released import read_case_set
-from service.history import AnswerRow
+from service.history import RECORD, AnswerRow
 from service.parts import Parts
 from tests.fakes import HashEmbedder
 from tests.serving import serving
@@ -169,6 +171,36 @@ def test_it_is_installed_asked_and_judged_as_in_this_process(there: There, tmp_p
 
     ended = citeward(there, "gate", str(there.folder), *reached, "--baseline", str(baseline))
     assert (ended.exit_code, ended.stdout) == (0, "small v1: it may ship.\n")
+
+
+def test_a_follow_up_is_asked_in_one_conversation_with_what_it_follows(there: There, tmp_path: Path) -> None:
+    first = there.case_set.cases[0]
+    follow_up = replace(
+        first, id="follow-up", question="And why?", follows=first.id, standalone=first.question
+    )
+    case_set = replace(there.case_set, cases=(first, follow_up))
+    over_http = there.run(there.installed(), tmp_path / "there", case_set).attempts
+    settings = replace(
+        there.parts.settings, corpus=replace(there.parts.settings.corpus, home=tmp_path / "here")
+    )
+    in_process = run_set(case_set, settings, HashEmbedder(), unwatched).attempts
+    for alone, within in (over_http, in_process):
+        assert alone.by_itself == ()
+        assert within.by_itself[0] == alone.candidates[0].passage
+    with there.parts.database.reading() as session:
+        records = [RECORD.validate_json(one) for one in session.scalars(select(AnswerRow.record))]
+    asked = [(one.question, one.understood_as) for one in records if one.question == "And why?"]
+    assert asked == [("And why?", f"{first.question} And why?")]
+    conversations = Counter(one.conversation_id for one in records)
+    assert sorted(conversations.values()) == [1, 2]  # the first alone, and once more before the follow-up
+
+
+def test_a_part_of_a_set_without_what_a_question_follows_asks_its_standalone_form(there: There) -> None:
+    first = there.case_set.cases[0]
+    follow_up = replace(first, id="follow-up", follows=first.id, standalone="Why does the mill turn?")
+    whole = replace(there.case_set, cases=(first, follow_up))
+    assert whole.before(follow_up) == (first,)
+    assert replace(whole, cases=(follow_up,)).before(follow_up) == ()
 
 
 def told(path: Path) -> list[dict[str, Any]]:

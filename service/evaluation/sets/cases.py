@@ -133,9 +133,9 @@ class CaseSet:
         return f"{self.name} {self.version}"
 
     def before(self, case: Case) -> tuple[Case, ...]:
-        """The questions of the same conversation before this one, oldest first."""
+        """The questions of the same conversation before this one, oldest first; () in a part without them."""
         by_id, earlier = {one.id: one for one in self.cases}, list[Case]()
-        while case.follows is not None:
+        while case.follows in by_id:
             case = by_id[case.follows]
             earlier.insert(0, case)
         return tuple(earlier)
