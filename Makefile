@@ -168,11 +168,11 @@ lint: $(VENV)/.installed-dev ## Style, format and types
 
 test: lint $(MODEL)/pack.json $(FOR_TESTS) ## Everything but the slow tests
 	@echo "==> pytest"
-	@$(PYTHON) -m pytest -m "not slow" -n 2 --dist loadfile --durations=25
+	@$(PYTHON) -m pytest -m "not slow" -n 2 --dist loadfile --no-loadscope-reorder --durations=25
 
 test-all: lint $(MODEL)/pack.json $(FOR_TESTS) ## Every test
 	@echo "==> pytest, slow tests included"
-	@$(PYTHON) -m pytest -n 2 --dist loadfile
+	@$(PYTHON) -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 
 eval: $(VENV)/.installed-dev $(MODEL)/pack.json ## Ask the shipped set, compare with its baseline, write the report (var/eval)
 	@CITEWARD_HOME=var CITEWARD_EMBEDDER=$(MODEL) $(VENV)/bin/citeward eval run $(SET) --baseline $(BASELINE)
