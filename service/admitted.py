@@ -22,6 +22,7 @@ class AdmittedGenerator:
     model: Generator
     admission: Admission
     steps: Sequence[Step]  # how a task may be made smaller, in this order
+    judgement: int = 0  # tokens of what the engine is asked of each statement; 0: it is not its judge
 
     @property
     def kind(self) -> Literal["vllm", "quoting"]:
@@ -38,8 +39,8 @@ class AdmittedGenerator:
                 async for drafted in drafts:
                     yield drafted
             return
-        ways = Ways(task, self._smaller)
-        held = self.admission.hold(task.tenant_salt, task.question.priority, size_of(task), ways.sizes)
+        ways = Ways(task, self._smaller, self.judgement)
+        held = self.admission.hold(task.tenant_salt, task.question.priority, ways.size, ways.sizes)
         async with held as hold, aclosing(self.model.draft(ways.task(hold.step))) as drafts:
             async for drafted in drafts:
                 if isinstance(drafted, Generated):
@@ -62,12 +63,17 @@ class Ways:
 
     whole: GenerationTask
     make: Callable[[GenerationTask], Iterator[tuple[Step, GenerationTask]]]
+    judgement: int  # tokens
     smaller: list[tuple[Step, GenerationTask]] = field(default_factory=list)
+
+    @property
+    def size(self) -> Size:
+        return size_of(self.whole, self.judgement)
 
     def sizes(self) -> Sequence[Size]:
         """Of the smaller ones."""
         self.smaller = list(self.make(self.whole))
-        return [size_of(task) for _, task in self.smaller]
+        return [size_of(task, self.judgement) for _, task in self.smaller]
 
     def task(self, step: int) -> GenerationTask:
         return self.smaller[step - 1][1] if step else self.whole
@@ -93,10 +99,13 @@ def with_shorter_output(task: GenerationTask) -> GenerationTask | None:
     return replace(task, policy=replace(task.policy, max_new_tokens=half)) if half else None
 
 
-def size_of(task: GenerationTask) -> Size:
+def size_of(task: GenerationTask, judgement: int) -> Size:
+    """Of the draft and of one judgement beside it: the engine goes on with a draft while what it has stated
+    is judged, one statement after the other, and no room of its own is asked for that.
+    """
     assert task.prompt is not None, "a language model must be given a prompt"
     assert task.policy is not None, "a language model must be given a policy"
-    return Size(task.prompt.tokens, task.policy.max_new_tokens)
+    return Size(task.prompt.tokens, task.policy.max_new_tokens, beside=judgement)
 
 
 def told(end: Generated, hold: Hold, ways: Ways) -> Generated:

@@ -25,6 +25,7 @@ from contextlib import aclosing
 from ingest.corpus.errors import ModelFailed, Overloaded
 from ingest.corpus.types import Principal
 from service.assemble import AnswerInProgress, cite
+from service.checking.both import unasked
 from service.checking.check import check_statement
 from service.disagreement import find_disagreements
 from service.fit import fits, pack_evidence
@@ -177,7 +178,8 @@ def statements_that_disagree(making: AnswerInProgress, parts: Parts) -> list[Sta
     if not shown:
         return []
     weighed = parts.sufficiency.weigher.weigh(question.text, evidence)
-    found = find_disagreements(question.text, question.language, shown, evidence, weighed, parts.judge)
+    judge = unasked(parts.judge)  # the draft is over; and what disagrees is quoted
+    found = find_disagreements(question.text, question.language, shown, evidence, weighed, judge)
     added = []
     for sentence, disagreement in found:
         quoted = DraftStatement(sentence.with_lead, (disagreement.other_marker,))

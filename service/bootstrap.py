@@ -17,6 +17,7 @@ from ingest.pipeline import Workbench, require_fitting_chunks
 from service.adapters.chat_template import TemplateTokenizer, folder_of
 from service.adapters.cross_encoder import NEXT_STEP, CrossEncoderModel
 from service.adapters.vllm import VllmGenerator
+from service.adapters.vllm_choice import VllmChooser
 from service.admitted import AdmittedGenerator, Step
 from service.answerable import shipped_answerability
 from service.breaker import CircuitBreaker
@@ -24,6 +25,8 @@ from service.capacity.admission import Admission, Limits
 from service.capacity.engine_room import EngineRoom
 from service.capacity.geometry import geometries
 from service.capacity.self_test import find_drift
+from service.checking.asked import ANSWER_TOKENS, JUDGE_TOKENS, AskedJudge
+from service.checking.both import BothJudges
 from service.checking.entailment import EntailmentJudge
 from service.checking.judge import LexicalSemanticJudge
 from service.cross_encoding import CrossEncoderScorer
@@ -40,9 +43,9 @@ from service.quoting import QuotingGenerator
 from service.releases.release import SHIPPED, load_releases
 from service.repair import load_repairs
 from service.rerank import FusedOrder, ScoredOrder
-from service.seams import Generator, Judge, Reranker
+from service.seams import ChatTokenizer, Generator, Judge, Reranker
 from service.secret import key_secret
-from service.settings import ServiceSettings
+from service.settings import JUDGE_BY_LLM, ServiceSettings
 from service.strength import SentenceWeigher
 from service.sufficiency import SufficiencyJudge
 from service.version import code_version
@@ -111,7 +114,7 @@ def put_together(settings: ServiceSettings, database: Database, embedder: Embedd
         background=background,
         reranker=open_reranker(settings, embedder),
         generator=generator,
-        judge=open_judge(settings, embedder),
+        judge=open_judge(settings, embedder, prompting.chat if prompting else None),
         sufficiency=SufficiencyJudge(weigher, shipped_answerability()),
         config_hash=config_hash(settings),
         code_version=code_version(),
@@ -127,8 +130,7 @@ def open_language_model(
 
     :raises Unavailable: if its files are not here. Other errors as of `find_model` and `load_releases`.
     """
-    found = find_model(settings.llm, settings.corpus.home)
-    model = Path(found) if Path(found).is_dir() else found
+    model = _language_model(settings)
     releases = load_releases(settings.reserved_output)
     prompting = Prompting(
         chat=TemplateTokenizer(model),
@@ -161,7 +163,8 @@ def open_generator(
     )
     model: Generator = VllmGenerator(settings.engine_url, settings.llm, deadlines, weights)
     if admission is not None:
-        model = AdmittedGenerator(model, admission, STEPS[settings.on_no_room])
+        judgement = JUDGE_TOKENS + ANSWER_TOKENS if settings.judge == JUDGE_BY_LLM else 0
+        model = AdmittedGenerator(model, admission, STEPS[settings.on_no_room], judgement)
     model = CircuitBreaker(model)
     quoted = {
         ModelFailed: settings.on_engine_failure == "quoting",
@@ -201,15 +204,36 @@ def open_reranker(settings: ServiceSettings, embedder: Embedder) -> Reranker:
     return ScoredOrder(scorer, 1.0, settings.rerank_seconds)
 
 
-def open_judge(settings: ServiceSettings, embedder: Embedder) -> Judge:
+def open_judge(settings: ServiceSettings, embedder: Embedder, chat: ChatTokenizer | None = None) -> Judge:
     """The one that the settings name.
 
+    :param chat: the language model's tokenizer, where it is open already.
     :raises Unavailable: if its model is not here or cannot be loaded.
     :raises InvalidInput: if its model has other labels than are needed.
     """
     if not settings.judge:
         return LexicalSemanticJudge(embedder)
+    if settings.judge == JUDGE_BY_LLM:
+        return BothJudges(LexicalSemanticJudge(embedder), open_asked_judge(settings, chat))
     return EntailmentJudge(_open_cross_encoder(settings.judge, "judge", settings), settings.judge_seconds)
+
+
+def open_asked_judge(settings: ServiceSettings, chat: ChatTokenizer | None = None) -> AskedJudge:
+    """The language model's server as a judge; errors as of `open_language_model`."""
+    model = _language_model(settings)
+    chooser = VllmChooser(
+        settings.engine_url,
+        settings.llm,
+        seconds=settings.judge_seconds,
+        connect_seconds=settings.engine_connect_seconds,
+        revision=revision(folder_of(model)),
+    )
+    return AskedJudge(chooser, chat or TemplateTokenizer(model), key_secret(settings))
+
+
+def _language_model(settings: ServiceSettings) -> str | Path:
+    found = find_model(settings.llm, settings.corpus.home)
+    return Path(found) if Path(found).is_dir() else found
 
 
 def _open_cross_encoder(name: str, role: str, settings: ServiceSettings) -> CrossEncoderModel:

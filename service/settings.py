@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields, is_dataclass
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from pathlib import Path
 
 from ingest.corpus.errors import InvalidInput
@@ -24,6 +24,7 @@ from service.capacity.budget import SAFETY_MARGIN_TOKENS
 # Read by tests and benchmarks, never by the service.
 ELSEWHERE = frozenset({"CITEWARD_EVAL_DATA"})
 HIGHEST_PORT = 65535
+JUDGE_BY_LLM = "llm"  # names the language model as a judge, behind the built-in one
 WAYS = {
     "on_engine_failure": ("quoting", "error"),
     "on_no_room": ("no", "fewer_evidence", "shorter_output", "quoting"),  # each with those before it
@@ -47,7 +48,9 @@ class ServiceSettings:
         "", "reranker: late-interaction, or a cross-encoder (folder, hub id); empty: none"
     )
     rerank_seconds: float = setting(10.0, "longest wait for a reranker; after it the fused order stands")
-    judge: str = setting("", "judge of statements: a cross-encoder (folder, hub id); empty: the built-in")
+    judge: str = setting(
+        "", "judge of statements: llm, or a cross-encoder (folder, hub id); empty: the built-in alone"
+    )
     judge_seconds: float = setting(30.0, "longest wait for it about one statement; after it, not supported")
     max_body_bytes: int = setting(1024 * 1024, "largest JSON body accepted")
     llm: str = setting("", "language model: a model pack, a local folder or a hub id; empty: none")
@@ -92,6 +95,7 @@ class ServiceSettings:
         for name, ways in WAYS.items():
             _require_one_of(self, name, ways)
         self._require_share()
+        self._require_judge()
         if self.key_secret:  # empty: a file's, which is long
             require_long_secret(self.key_secret.encode())
 
@@ -115,6 +119,20 @@ class ServiceSettings:
                 next_step="Correct or unset it.",
                 field="kv_headroom",
             )
+
+    def _require_judge(self) -> None:
+        """:raises InvalidInput: if a language model is to judge and there is none."""
+        if self.judge == JUDGE_BY_LLM and not self.llm:
+            raise InvalidInput(
+                f"{variable('judge')} is {self.judge}, and {variable('llm')} is not set.",
+                why="There is no language model that could be asked.",
+                next_step=f"Set {variable('llm')}, or unset {variable('judge')} for the built-in judge.",
+                field="judge",
+            )
+
+    def without_llm(self) -> ServiceSettings:
+        """For what needs none: then none has to be loaded."""
+        return replace(self, llm="", judge="" if self.judge == JUDGE_BY_LLM else self.judge)
 
     def _require_room(self) -> None:
         """:raises InvalidInput: if nothing of the window is left to ask with."""

@@ -115,7 +115,7 @@ class Admission:
             self.counts[OverBudget.code] += 1
             room.require_holding(sizes[-1].prompt, sizes[-1].answer)
             raise AssertionError("it does not hold it")
-        blocks = room.blocks(sizes[step].tokens)
+        blocks = sizes[step].blocks(room)
         ticket = Ticket(new_id("kv"), tenant, priority, blocks, self.clock() + self._lease(priority))
         return Hold(ticket, sizes, step)
 
@@ -154,7 +154,7 @@ class Admission:
         step = min(int(share * len(hold.sizes)), len(hold.sizes) - 1)
         if step > hold.step:
             hold.step = step
-            blocks = (await self.room.now()).blocks(hold.sizes[step].tokens)
+            blocks = hold.sizes[step].blocks(await self.room.now())
             self._tell(await to_thread.run_sync(self._shrink, hold, blocks), [hold])
 
     async def _look_again(self, hold: Hold, seconds: float) -> None:

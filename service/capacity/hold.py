@@ -8,18 +8,29 @@ from dataclasses import dataclass, field
 from anyio import Event
 
 from service.capacity.ledger import Ticket
+from service.capacity.room import Room
 
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """Of one sequence, in tokens."""
+    """Of one sequence, in tokens, and of a second one that runs at times while it does."""
 
     prompt: int
     answer: int  # at most
+    beside: int = 0  # of the second, prompt and answer at most; 0: there is none
 
     @property
     def tokens(self) -> int:
         return self.prompt + self.answer
+
+    def blocks(self, room: Room) -> int:
+        """What it takes at most, in a room that holds the first.
+
+        Where both are more than may be reserved, the first has all of it to itself, and the second waits in
+        the engine for its end: that comes, as the engine waits for nobody who reads.
+        """
+        second = room.blocks(self.beside) if self.beside else 0
+        return min(room.blocks(self.tokens) + second, room.reservable)
 
 
 @dataclass(slots=True)

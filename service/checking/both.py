@@ -62,6 +62,11 @@ class BothJudges:
         return min(score, nextafter(self.threshold, 0.0))
 
 
+def unasked(judge: Judge) -> Judge:
+    """The part of it that asks no language model: for when no room in the engine is held."""
+    return judge.rules if isinstance(judge, BothJudges) else judge
+
+
 def logits(ruled: float, asked: float) -> dict[str, float]:
     """What is weighed."""
     return {"rules": _logit(ruled), "asked": _logit(asked)}

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import typer
 
 from ingest.corpus.seams import Embedder
@@ -24,6 +22,6 @@ def local_parts(context: typer.Context, *, answering: bool = True) -> Parts:
     """All that answering needs, or all that finding does: a language model's tokenizer takes seconds."""
     settings = installation(context).settings
     if not answering:
-        settings = replace(settings, llm="")
+        settings = settings.without_llm()
     database = local_database(context)  # first, because it is quick to say that `init` is missing
     return put_together(settings, database, local_embedder(context))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 
@@ -39,7 +38,7 @@ def fit_answerability(
     """A regression and a threshold for each way to an answer and each script of questions."""
     cached = CachedEmbedder(embedder, settings.corpus.home / CACHE)
     examples: dict[str, list[Example]] = defaultdict(list)
-    with scratch_installation(replace(settings, llm=""), cached) as parts:
+    with scratch_installation(settings.without_llm(), cached) as parts:
         for number, one in enumerate(sets):
             _gather(f"{one.name} {number}", one, parts, cached, examples, watch)
     return Answerability(version, {key: _fit(key, examples[key], version) for key in sorted(examples)})

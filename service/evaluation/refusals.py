@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from ingest.corpus.seams import Embedder
 from service.answer import answer_question
@@ -65,7 +65,7 @@ def evaluate_refusals(
 ) -> Refusals:
     """Noise is compared with the answerable questions of the whole set."""
     cached = CachedEmbedder(embedder, settings.corpus.home / CACHE)
-    with scratch_installation(replace(settings, llm=""), cached) as parts:
+    with scratch_installation(settings.without_llm(), cached) as parts:
         fitted_sets = parts.sufficiency.answerability.sets
         decided: dict[str, list[Decision]] = {}
         for number, one in enumerate(sets):

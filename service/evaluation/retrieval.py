@@ -7,7 +7,7 @@ database, candidates from `retrieve`, and the two halves are read off the candid
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from ingest.corpus.seams import Embedder
 from service.evaluation.asking.cached import CACHE, CachedEmbedder
@@ -38,7 +38,7 @@ class RetrievalRow:
     meaning: Figures
     hybrid: Figures
     reranked: Figures | None  # None: the settings name no reranker
-    rerank_ms: float | None  # median of a question, nothing of it remembered
+    rerank_ms: float | None  # CPU time of a question, median, nothing of it remembered
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ def evaluate_retrieval(
     """
     measure({}, {})  # if pytrec_eval is missing, say so before the long work
     cached = CachedEmbedder(embedder, settings.corpus.home / CACHE)
-    settings = without_deadline(replace(settings, llm=""))
+    settings = without_deadline(settings.without_llm())
     with scratch_installation(settings, cached) as parts:
         asking = Asking(parts, cached, embedder, watch)
         rows = tuple(row for one in sets for row in _rows(one, asking))

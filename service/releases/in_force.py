@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from ingest.corpus.errors import Unavailable
 from ingest.corpus.types import Principal
+from service.checking.both import BothJudges
 from service.parts import Parts, Prompting
 from service.releases.activations import newest_activation
 
@@ -13,17 +14,21 @@ from service.releases.activations import newest_activation
 def parts_for(principal: Principal, parts: Parts) -> Parts:
     """Read anew for each question: a change holds for the next one, in every process of the service.
 
-    The same parts where there is no language model, and where nobody has activated anything.
+    The same parts where there is no language model, and where nobody has activated anything; but a language
+    model that judges reads this tenant's passages apart from others', as the one that answers does.
 
     :raises Unavailable: if what is in force is not of this program, which so cannot ask with it.
     """
-    if parts.prompting is None:
+    prompting = parts.prompting
+    if prompting is None:
         return parts
+    if isinstance(parts.judge, BothJudges):
+        parts = replace(parts, judge=parts.judge.salted(prompting.salt(principal.tenant_id)))
     with parts.database.reading() as session:
         newest = newest_activation(session, principal.tenant_id)
     if newest is None:
         return parts
-    return replace(parts, prompting=asked_with(parts.prompting, newest.release_for(principal)))
+    return replace(parts, prompting=asked_with(prompting, newest.release_for(principal)))
 
 
 def versions_for(principal: Principal, parts: Parts) -> dict[str, str]:

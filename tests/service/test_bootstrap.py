@@ -5,18 +5,29 @@ from typing import Any
 
 import pytest
 
+from ingest.corpus.database import open_database
 from ingest.corpus.errors import InvalidInput, Unavailable
 from ingest.corpus.settings import CorpusSettings
 from service.adapters.vllm import VllmGenerator
-from service.bootstrap import config_hash, open_generator, open_judge, open_language_model, open_reranker
+from service.adapters.vllm_choice import VllmChooser
+from service.bootstrap import (
+    config_hash,
+    open_admission,
+    open_generator,
+    open_judge,
+    open_language_model,
+    open_reranker,
+)
 from service.breaker import CircuitBreaker
+from service.checking.asked import ANSWER_TOKENS, JUDGE_TOKENS
+from service.checking.both import BothJudges
 from service.engine.chat import Deadlines
 from service.engine.weights import revision
 from service.fallback import FallbackGenerator
 from service.settings import ServiceSettings
 from tests.contracts.real_models import chat_tokenizer, llm_folder
 from tests.contracts.tiny_cross_encoder import save_tiny
-from tests.fakes import HashEmbedder, ScriptedGenerator
+from tests.fakes import HashEmbedder, ScriptedGenerator, WordChatTokenizer
 
 SMALL, BILINGUAL = "smollm2-135m-instruct", "qwen2.5-coder-1.5b-instruct"
 
@@ -129,6 +140,43 @@ def test_the_reranker_and_the_judge_are_those_that_the_settings_name(tmp_path: P
     none = ServiceSettings(reranker="")
     assert open_reranker(none, HashEmbedder()).version == "fused-order"
     assert open_judge(none, HashEmbedder()).version.startswith("words-and-meaning-")
+
+
+def test_the_language_model_judges_behind_the_built_in_judge(tmp_path: Path) -> None:
+    folder = llm_folder(SMALL)
+    settings = ServiceSettings(
+        corpus=CorpusSettings(home=tmp_path),
+        llm=str(folder),
+        judge="llm",
+        judge_seconds=7,
+        engine_connect_seconds=3,
+        engine_url="http://127.0.0.1:9001",
+    )
+    judge = open_judge(settings, HashEmbedder(), WordChatTokenizer())
+    assert isinstance(judge, BothJudges)
+    assert judge.rules.version.startswith("words-and-meaning-")
+    chooser = judge.asked.chooser
+    assert isinstance(chooser, VllmChooser)
+    assert (chooser.url, chooser.model) == ("http://127.0.0.1:9001", str(folder))
+    assert (chooser.seconds, chooser.connect_seconds) == (7, 3)
+    assert chooser.version == f"vllm:{folder}@{revision(folder)}"
+    assert judge.asked.secret == (tmp_path / "key_secret").read_bytes()
+    database = open_database(f"sqlite:///{tmp_path}/citeward.sqlite3")
+    admitted = [
+        open_generator(one, ScriptedGenerator(), admission=open_admission(one, database))
+        for one in (settings, ServiceSettings(llm="tiny"))
+    ]
+    database.close()
+    models = [one.first.model for one in admitted if isinstance(one, FallbackGenerator)]  # type: ignore[attr-defined]
+    assert [one.judgement for one in models] == [JUDGE_TOKENS + ANSWER_TOKENS, 0]
+    assert open_judge(settings.without_llm(), HashEmbedder()).version == judge.rules.version
+
+
+def test_a_language_model_that_judges_must_be_set() -> None:
+    with pytest.raises(InvalidInput, match=r"CITEWARD_JUDGE is llm, and CITEWARD_LLM is not set"):
+        ServiceSettings(judge="llm")
+    cross_encoder = ServiceSettings(llm="some/model", judge="other/model").without_llm()
+    assert (cross_encoder.llm, cross_encoder.judge) == ("", "other/model")
 
 
 def test_a_cross_encoder_that_is_not_here_or_is_none_is_refused_with_its_role(tmp_path: Path) -> None:

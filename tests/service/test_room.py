@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ingest.corpus.errors import OverBudget
+from service.capacity.hold import Size
 from service.capacity.room import Room, one_at_a_time, room_of
 
 # What real servers said: blocks, block, longest sequence, printed concurrency, blocks of the longest.
@@ -53,6 +54,21 @@ def test_a_printed_two_can_mean_one_for_certain() -> None:
 def test_headroom_is_never_reserved_but_one_sequence_may_have_what_it_takes() -> None:
     assert Room(32, 2048, 16, 128, 0.05).reservable == 30
     assert Room(16, 2048, 16, 128, 0.5).reservable == 16
+
+
+def test_a_judgement_beside_a_draft_takes_blocks_of_its_own() -> None:
+    """Not those of one sequence as long as both: each has an unfilled block, and each its windows."""
+    room = room_of(labels(33, 128, 33 / 16), 2048, 0.0)
+    assert Size(100, 29).blocks(room) == 2
+    assert Size(100, 29, beside=129).blocks(room) == 4
+    windows = room_of(labels(400, 128, 400 / 165), 4096, 0.0)
+    assert Size(100, 29, beside=129).blocks(windows) == 2 * windows.blocks(129)
+
+
+def test_a_draft_that_takes_all_there_is_is_let_in_although_it_is_judged() -> None:
+    for room in (Room(16, 2048, 16, 128, 0.0), one_at_a_time(2048)):
+        assert room.holds(2048)
+        assert Size(1024, 1024, beside=2064).blocks(room) == room.reservable
 
 
 def test_layers_whose_block_is_not_said_are_charged_as_in_the_longest_sequence() -> None:
