@@ -184,6 +184,7 @@ eval-external: $(VENV)/.installed-dev $(MODEL)/pack.json ## Figures over the set
 	$(VENV)/bin/citeward eval retrieval $(foreach set,$(SETS),"$$CITEWARD_EVAL_DATA/$(set)") && \
 	$(VENV)/bin/citeward eval refusal $(foreach set,$(REFUSAL_SETS),"$$CITEWARD_EVAL_DATA/$(set)") && \
 	$(VENV)/bin/citeward eval judge $(foreach set,$(CLAIM_SETS),"$$CITEWARD_EVAL_DATA/$(set)") eval_sets/claims_company && \
+	$(VENV)/bin/citeward eval injection "$$CITEWARD_EVAL_DATA/injection" && \
 	for set in $(ANSWER_SETS); do \
 	    $(VENV)/bin/citeward eval run "$$CITEWARD_EVAL_DATA/$$set" || exit $$?; done
 

@@ -6,6 +6,7 @@ import typer
 
 from service.cli.eval_compare import compare
 from service.cli.eval_gate import gate
+from service.cli.eval_injection import injection
 from service.cli.eval_install import install
 from service.cli.eval_judge import judge
 from service.cli.eval_refusal import refusal
@@ -21,6 +22,7 @@ app.add_typer(evaluate, name="eval")
 evaluate.command()(retrieval)
 evaluate.command()(refusal)
 evaluate.command()(judge)
+evaluate.command()(injection)
 evaluate.command()(install)
 evaluate.command()(run)
 evaluate.command()(compare)

@@ -12,15 +12,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from ingest.corpus.seams import Embedder
-from service.answer import answer_question
 from service.evaluation.asking.cached import CACHE, CachedEmbedder
 from service.evaluation.asking.indexed import Indexed, counter, index_documents
 from service.evaluation.asking.scratch import ASKER, scratch_installation
+from service.evaluation.asking.through import ask_through
 from service.evaluation.sets.answerable import AnswerableSet, Asked, Kind
 from service.parts import Parts
 from service.question import language_of
 from service.settings import ServiceSettings
-from service.types import Answer, Done, Question
+from service.types import Question
 from service.watch import Watch
 
 # `service/strength.py` has thresholds of its own, set on the same half of xquad.
@@ -152,24 +152,16 @@ async def _ask(
 ) -> list[Decision]:
     decisions = []
     for done, asked in enumerate(questions, start=1):
-        answer, answerable = await _answer(as_question(asked, indexed.collection_id), parts)
-        refused = answer.outcome == "refused"
-        before = refused and "generate" not in answer.timings_ms
-        decisions.append(Decision(asked, refused, before, answerable))
+        done_with = await ask_through(as_question(asked, indexed.collection_id), ASKER, parts)
+        refused = done_with.answer.outcome == "refused"
+        before = refused and "generate" not in done_with.answer.timings_ms
+        decisions.append(Decision(asked, refused, before, done_with.trace.answerable or 0.0))
         watch(f"{label}: questions asked", done, len(questions))
     return decisions
 
 
 def as_question(asked: Asked, collection_id: str) -> Question:
     return Question(asked.text, language_of(asked.text), collections=(collection_id,), turns=asked.before)
-
-
-async def _answer(question: Question, parts: Parts) -> tuple[Answer, float]:
-    """With the probability that it was thought answerable; 0 where there was no evidence to ask of."""
-    async for event in answer_question(question, ASKER, parts):
-        if isinstance(event, Done):
-            return event.answer, event.trace.answerable or 0.0
-    raise AssertionError("an answer ends with Done")
 
 
 def _share(values: Sequence[bool]) -> float | None:

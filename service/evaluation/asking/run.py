@@ -17,7 +17,6 @@ from pydantic import TypeAdapter
 from ingest.corpus.errors import CitewardError
 from ingest.corpus.seams import Embedder
 from ingest.corpus.types import Principal
-from service.answer import answer_question
 from service.conversations import turns_of
 from service.evaluation.asking.attempts import Attempt, Passage, Run
 from service.evaluation.asking.cached import CACHE, CachedEmbedder
@@ -25,6 +24,7 @@ from service.evaluation.asking.install import Installed, asker_of, install
 from service.evaluation.asking.kept import attempts_at, seconds_of
 from service.evaluation.asking.scratch import ASKER, scratch_installation
 from service.evaluation.asking.seen import attempt_of
+from service.evaluation.asking.through import ask_through
 from service.evaluation.sets.cases import Case, CaseSet
 from service.history import get_answer
 from service.look_up import look_up
@@ -32,7 +32,7 @@ from service.parts import Parts
 from service.question import language_of, require_searchable
 from service.retrieve import retrieve
 from service.settings import ServiceSettings
-from service.types import Answer, Done, Question, Turn
+from service.types import Answer, Question, Turn
 from service.watch import Watch
 
 RUN = TypeAdapter(Run)
@@ -103,10 +103,7 @@ async def _answer(text: str, conversation_id: str, asker: Principal, parts: Part
         with parts.database.reading() as session:
             turns = turns_of(session, asker, conversation_id)
     question = Question(text, language_of(text), conversation_id=conversation_id, turns=turns)
-    async for event in answer_question(question, asker, parts):
-        if isinstance(event, Done):
-            return event.answer
-    raise AssertionError("an answer ends with Done")
+    return (await ask_through(question, asker, parts)).answer
 
 
 def _found(text: str, asker: Principal, parts: Parts, installed: Installed) -> tuple[Passage, ...]:

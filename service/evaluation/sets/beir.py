@@ -175,7 +175,7 @@ def read_rows(path: Path) -> Iterator[Mapping[str, Any]]:
             continue
         try:
             row = json.loads(line)
-            _id(row, "doc_id" if "doc_id" in row else "query_id")
+            _id(row, next((name for name in ("doc_id", "query_id", "id") if name in row), "_id"))
             _ = row["text"] if "question" not in row else row["question"]
         except (ValueError, KeyError, TypeError) as error:
             raise InvalidInput(
