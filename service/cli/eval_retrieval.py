@@ -53,5 +53,5 @@ COLUMNS = {
     "nDCG@10": lambda row: _each("ndcg@10", row),
     "recall@5": lambda row: _each("recall@5", row),
     "recall@10": lambda row: _each("recall@10", row),
-    "reranking, ms": lambda row: "–" if row.rerank_ms is None else f"{row.rerank_ms:.0f}",
+    "reranking, CPU ms": lambda row: "–" if row.rerank_ms is None else f"{row.rerank_ms:.0f}",
 }
