@@ -72,19 +72,22 @@ class AskedJudge:
         return "+".join([*(one.version for one in self.prompts.values()), self.chooser.version])
 
     def support(self, premise: str, claim: str) -> Support:
-        """With the whole premise as the place, as nothing is told of where in it."""
+        try:
+            return self.told(premise, claim)
+        except (ModelFailed, OverBudget) as error:
+            return _unknown(error.code, error.why, error.what)
+        except Exception as error:  # a tokenizer's library has its own for whatever it may be
+            return _unknown("judge_failed", type(error).__name__)
+
+    def told(self, premise: str, claim: str) -> Support:
+        """With the whole premise as the place, as nothing is told of where in it. Errors as of `ask`."""
         spans = sentence_spans(premise)
         if not spans or not claim.strip():
             return Support(None, 0, 0, "There is nothing to compare.")
         quoted = quoted_span(premise, claim, spans)
         if quoted is not None:
             return Support(1.0, *quoted, "The statement is a sentence of the passage.")
-        try:
-            score = self.ask(premise, claim)
-        except (ModelFailed, OverBudget) as error:
-            return _unknown(error.code, error.why, error.what)
-        except Exception as error:  # a tokenizer's library has its own for whatever it may be
-            return _unknown("judge_failed", type(error).__name__)
+        score = self.ask(premise, claim)
         reason = f"A language model finds with a probability of {score:.0%} that the passage says so."
         return Support(score, 0, len(premise), reason)
 

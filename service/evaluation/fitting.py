@@ -1,5 +1,7 @@
 """Fits the judge by rules: a logistic regression over what `compare` tells of claims and their evidence.
 
+And how it is weighed against a language model that judges, by the same regression over what both say.
+
 A feature keeps its weight only if it points where reason says: sets of claims have habits of their own, such
 as that true claims are longer, and what was learnt of these would be held against honest statements.
 """
@@ -13,10 +15,14 @@ from dataclasses import asdict, dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from ingest.corpus.errors import InvalidInput
+from service.checking.both import CERTAIN, BothJudges, logits
 from service.checking.fitted import Fitted
 from service.checking.judge import LexicalSemanticJudge
+from service.evaluation.judging import judge_each
+from service.evaluation.judging_both import MeasuredJudge
 from service.evaluation.scoring.classification import balanced_accuracy
-from service.evaluation.sets.claims import Claim, ClaimSet, fitting_half
+from service.evaluation.sets.claims import Claim, ClaimSet, first_of, fitting_half
 from service.watch import Watch
 
 Matrix = NDArray[np.float64]
@@ -44,17 +50,66 @@ def fit_judge(
     :param features: names of those that may be weighed, with the signs that their weights may have.
     """
     examples = gather(sets, judge, features, watch)
-    out_of_fold = cross_validated(examples)
+    threshold = best_threshold(examples.truth, cross_validated(examples))
+    of = "the even half (sha256 of the id)"
+    return _fitted(examples, threshold, list(features), sets, version, of)
+
+
+def fit_combination(
+    sets: Sequence[ClaimSet], both: BothJudges, version: str, watch: Watch, most: int | None = None
+) -> Fitted:
+    """How the judge by rules and the language model are weighed; claims that either cannot tell are left out.
+
+    The threshold is that of both as they decide: what the rules reject is rejected.
+
+    :param most: claims of a set; None: its whole half.
+    :raises ModelUnavailable: if the engine is not there.
+    :raises InvalidInput: if no claim is left.
+    """
+    halves = [fitting_half(one.claims) for one in sets]
+    claims = [claim for half in halves for claim in (half if most is None else first_of(half, most))]
+    ruled = judge_each(claims, both.rules, "Rules", watch)
+    told = judge_each(claims, MeasuredJudge(both.asked), "Language model", watch)
+    rows = [
+        (claim, one.score, other.score)
+        for claim, one, other in zip(claims, ruled, told, strict=True)
+        if one.score is not None and one.score != CERTAIN and other.score is not None
+    ]
+    if not rows:
+        raise InvalidInput(
+            "There is nothing to fit on.",
+            why=f"Of {len(claims):,} claims there is none that both judges could tell.",
+            next_step="Give more claims, and see that the language model's server serves this model.",
+        )
+    examples = Examples(
+        (1, 1),
+        np.array([list(logits(one, other).values()) for _, one, other in rows]),
+        np.array([claim.supported for claim, _, _ in rows]),
+        tuple(_group(claim) for claim, _, _ in rows),
+    )
+    upheld = np.array([one >= both.rules.threshold for _, one, _ in rows])
+    threshold = best_threshold(examples.truth, np.where(upheld, cross_validated(examples), 0.0))
+    of = "the even half (sha256 of the id)" + ("" if most is None else f", the first {most:,} by it,")
+    return _fitted(examples, threshold, list(logits(0.5, 0.5)), sets, version, of)
+
+
+def _fitted(
+    examples: Examples,
+    threshold: float,
+    names: Sequence[str],
+    sets: Sequence[ClaimSet],
+    version: str,
+    of: str,
+) -> Fitted:
     intercept, weights = fit_signed(examples.features, examples.truth, examples.signs)
     return Fitted(
         version=version,
-        fitted_on=f"{len(examples.truth):,} claims: the even half (sha256 of the id) of "
-        + ", ".join(one.name for one in sets),
+        fitted_on=f"{len(examples.truth):,} claims: {of} of " + ", ".join(one.name for one in sets),
         sets=tuple(one.name for one in sets),
-        threshold=best_threshold(examples.truth, out_of_fold),
+        threshold=threshold,
         intercept=round(intercept, 4),
         weights={
-            name: round(float(weight), 4) for name, weight in zip(features, weights, strict=True) if weight
+            name: round(float(weight), 4) for name, weight in zip(names, weights, strict=True) if weight
         },
     )
 

@@ -6,11 +6,14 @@ import json
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from math import exp
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 
 from ingest.corpus.errors import ModelFailed, ModelUnavailable
 from service.adapters.vllm_choice import VllmChooser
+from service.evaluation.asking.remembered import RememberedChooser
 from service.seams import Chooser
 from service.types import Message
 from tests.fakes import SharedWordsChooser
@@ -37,8 +40,18 @@ def shared_words(fails: bool) -> Iterator[Chooser]:
     yield SharedWordsChooser(ModelUnavailable("It is gone.") if fails else None)
 
 
+@contextmanager
+def remembered(fails: bool) -> Iterator[Chooser]:
+    with TemporaryDirectory() as folder, over_http(fails) as chooser:
+        yield RememberedChooser(chooser, Path(folder))
+
+
 Make = Callable[[bool], AbstractContextManager[Chooser]]
-CHOOSERS: dict[str, Make] = {"vllm, scripted server": over_http, "shared words": shared_words}
+CHOOSERS: dict[str, Make] = {
+    "vllm, scripted server": over_http,
+    "vllm, remembered": remembered,
+    "shared words": shared_words,
+}
 
 
 @pytest.fixture(params=CHOOSERS.values(), ids=CHOOSERS.keys())

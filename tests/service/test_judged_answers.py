@@ -112,7 +112,12 @@ async def test_each_tenants_passages_are_read_with_its_own_salt(parts: Parts) ->
 async def test_no_model_is_asked_what_disagrees_once_the_draft_is_over(parts: Parts) -> None:
     """The other document's figure is found and shown by rules, and quoted."""
     keep_text(
-        parts, "acme", "handbook", "other.txt", "Old hours\n\nThe canteen does open daily at 9 o'clock.", EVERYONE
+        parts,
+        "acme",
+        "handbook",
+        "other.txt",
+        "Old hours\n\nThe canteen does open daily at 9 o'clock.",
+        EVERYONE,
     )
     chooser = SharedWordsChooser()
     answer = await answered(judged(parts, chooser, DraftStatement(FACT, ("C1", "C2"))))

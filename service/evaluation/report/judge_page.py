@@ -13,7 +13,7 @@ from service.evaluation.report.plots import Series, lines_plot
 from service.evaluation.report.written import interval, share
 
 HEADERS = (
-    "set", "language", "part", "claims", "supported", "AUROC", "95 %", "balanced accuracy", "95 %",
+    "set", "language", "judge", "part", "claims", "supported", "AUROC", "95 %", "balanced accuracy", "95 %",
     "F1", "95 %", "accuracy", "ECE", "Brier",
 )  # fmt: skip
 PERFECT = Series("as sure as right", ((0.0, 0.0), (1.0, 1.0)))
@@ -40,7 +40,7 @@ def judge_page(rows: Sequence[JudgeRow]) -> str:
 
 def _figures(rows: Sequence[JudgeRow]) -> Markup:
     lead = "Supported is what is labelled so, whole. Intervals are 95 %, by bootstrap over claims."
-    shown = table(HEADERS, map(_cells, rows), "Figures", numbers=range(3, len(HEADERS)))
+    shown = table(HEADERS, map(_cells, rows), "Figures", numbers=range(4, len(HEADERS)))
     fitted = (element("p", said) for said in dict.fromkeys(f"Fitted on {row.fitted_on}." for row in rows))
     return section("figures", "Figures", lead, shown, *fitted)
 
@@ -52,7 +52,7 @@ def _cells(row: JudgeRow) -> tuple[str, ...]:
         (row.f1, row.f1_ci),
     )
     figures = (said for pair in pairs for said in _with_interval(*pair))
-    about = row.set, row.lang, row.part, f"{row.items:,}", share(row.supported)
+    about = row.set, row.lang, row.judge, row.part, f"{row.items:,}", share(row.supported)
     return (*about, *figures, share(row.accuracy), share(row.ece), share(row.brier))
 
 
@@ -61,12 +61,12 @@ def _with_interval(value: float | None, within: tuple[float, float] | None) -> t
 
 
 def _reliability(rows: Sequence[JudgeRow]) -> Markup:
-    drawn = [(f"{row.set}, {row.lang}", _plot(row)) for row in rows]
+    drawn = [(f"{row.set}, {row.lang}, {row.judge}", _plot(row)) for row in rows]
     lead = "How often claims of a score are supported; on the straight line as often as the score says."
     return section("reliability", "Reliability", lead, plots(drawn))
 
 
 def _plot(row: JudgeRow) -> Markup:
     points = tuple((one.probability, one.share) for one in row.reliability)
-    title = f"Reliability on {row.set}, {row.lang}"
+    title = f"Reliability of {row.judge} on {row.set}, {row.lang}"
     return lines_plot(title, shares("score"), shares("share supported"), [Series("judge", points), PERFECT])
