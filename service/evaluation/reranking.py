@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from statistics import median
-from time import perf_counter
+from time import process_time
 
 from ingest.corpus.errors import Unavailable
 from ingest.corpus.seams import Embedder
@@ -34,7 +34,7 @@ class Reranking:
 
     @property
     def milliseconds(self) -> float | None:
-        """Median of a question that was timed; None: there was none."""
+        """CPU time of a question, all threads together, median of those timed; None: there was none."""
         return median(self._milliseconds) if self._milliseconds else None
 
     def reranked(self, question: str, fused: Fused) -> list[Candidate]:
@@ -58,9 +58,9 @@ class Reranking:
     def _take_time(self, question: str, found: tuple[RankedChunk, ...]) -> None:
         if len(self._milliseconds) == TIMED:
             return
-        begun = perf_counter()
+        begun = process_time()
         self.forgetful.rerank(question, found)
-        self._milliseconds.append(1000 * (perf_counter() - begun))
+        self._milliseconds.append(1000 * (process_time() - begun))
 
 
 def open_reranking(settings: ServiceSettings, parts: Parts, embedder: Embedder) -> Reranking | None:
