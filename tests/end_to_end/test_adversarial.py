@@ -19,7 +19,7 @@ import pytest
 
 from ingest.corpus.database import Database
 from ingest.corpus.snapshot import Corpus
-from service import answer as answering
+from service import checked
 from service import prompt as prompting
 from service.bootstrap import open_generator
 from service.checking.cite import says_something
@@ -374,7 +374,7 @@ def passes_everything(drafted: DraftStatement, *_: object) -> Statement:
 def test_without_the_check_a_forged_marker_is_seen(
     here: Attacked, case: Case, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(answering, "check", passes_everything)
+    monkeypatch.setattr(checked, "check", passes_everything)
     here.world.put(here.world.root, "handbook", "planted.txt", case["document"])
     here.decoy(case)
     answer = here.ask(here.world.bob, case, "text")

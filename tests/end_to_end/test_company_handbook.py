@@ -2,36 +2,58 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
 
 from ingest.corpus.settings import CorpusSettings
 from service.bootstrap import open_embedder
-from service.checking.judge import LexicalSemanticJudge
 from service.evaluation.asking.bad_drafts import BadDrafts, shown_drafts, with_bad_drafts
-from service.evaluation.asking.run import run_set
+from service.evaluation.asking.cached import CACHE, CachedEmbedder
+from service.evaluation.asking.install import Installed, install
+from service.evaluation.asking.run import run_installed
+from service.evaluation.asking.scratch import scratch_installation
 from service.evaluation.scoring.gate import faults
 from service.evaluation.scoring.sanity import sanity_rows, unmet
 from service.evaluation.scoring.sheet import read_sheet, score_run
 from service.evaluation.sets.cases import CaseSet
 from service.evaluation.sets.released import read_case_set
+from service.parts import Parts
 from service.settings import ServiceSettings
 
 ROOT = Path(__file__).parents[2]
 SET = ROOT / "eval_sets" / "company_handbook" / "v1"
 BASELINE = ROOT / "eval_sets" / "baselines" / "company_handbook-v1.quoting.jsonl"
 MODEL = ROOT / "var" / "models" / "multilingual-e5-small"
-PART, FEW = 12, 24  # each so manyth question; the whole set is a slow test
+PART, FEW = 20, 31  # each so manyth question; the whole set is a slow test
 
 pytestmark = pytest.mark.timeout(900)
 
 
+@dataclass(frozen=True, slots=True)
+class Handbook:
+    """The whole set, installed once."""
+
+    case_set: CaseSet
+    parts: Parts
+    installed: Installed
+    cache: Path
+
+    def every(self, so_manyth: int) -> CaseSet:
+        """Every so manyth question, over all documents; quoting takes a second or two for each."""
+        name = f"{self.case_set.name}-{so_manyth}"
+        return replace(self.case_set, name=name, cases=self.case_set.cases[::so_manyth])
+
+
 @pytest.fixture(scope="module")
-def settings(tmp_path_factory: pytest.TempPathFactory) -> ServiceSettings:
+def handbook(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Handbook]:
     corpus = CorpusSettings(home=tmp_path_factory.mktemp("home"), embedder=str(MODEL))
-    return ServiceSettings(corpus=corpus, key_secret="a" * 32)
+    settings = ServiceSettings(corpus=corpus, key_secret="a" * 32)
+    cache, case_set = corpus.home / CACHE, read_case_set(SET)
+    with scratch_installation(settings, CachedEmbedder(open_embedder(settings), cache)) as parts:
+        yield Handbook(case_set, parts, install(case_set, parts, unwatched), cache)
 
 
 def unwatched(_doing: str, _done: int, _of: int) -> None:
@@ -39,24 +61,18 @@ def unwatched(_doing: str, _done: int, _of: int) -> None:
 
 
 @pytest.mark.parametrize("every", [PART, pytest.param(1, marks=pytest.mark.slow)])
-def test_the_quoting_generator_may_ship(settings: ServiceSettings, every: int) -> None:
-    case_set, embedder = part_of(read_case_set(SET), every), open_embedder(settings)
+def test_the_quoting_generator_may_ship(handbook: Handbook, every: int) -> None:
+    case_set = handbook.every(every)
     before, asked = read_sheet(BASELINE), {case.id for case in case_set.cases}
     baseline = replace(before, scores={name: of for name, of in before.scores.items() if name in asked})
-    run = run_set(case_set, settings, embedder, unwatched)
-    sheet = score_run(run, case_set, LexicalSemanticJudge(embedder))
+    run = run_installed(case_set, handbook.parts, handbook.installed, handbook.cache, unwatched)
+    sheet = score_run(run, case_set, handbook.parts.judge)
     assert [one.what for one in faults(sheet, case_set, baseline)] == []
     assert unmet(sanity_rows(case_set, run.texts)) == ()
 
 
-def part_of(whole: CaseSet, every: int) -> CaseSet:
-    """Every so manyth question, over all documents; quoting takes a second or two for each."""
-    return replace(whole, name=f"{whole.name}-{every}", cases=whole.cases[::every])
-
-
-def test_no_bad_draft_is_shown(settings: ServiceSettings) -> None:
-    few, embedder = part_of(read_case_set(SET), FEW), open_embedder(settings)
-
-    run = run_set(few, settings, embedder, unwatched, with_bad_drafts, BadDrafts().version)
+def test_no_bad_draft_is_shown(handbook: Handbook) -> None:
+    few, parts = handbook.every(FEW), with_bad_drafts(handbook.parts)
+    run = run_installed(few, parts, handbook.installed, handbook.cache, unwatched, BadDrafts().version)
     assert sum(len(one.statements) for one in run.attempts) > len(few.cases)
     assert shown_drafts(run) == ()

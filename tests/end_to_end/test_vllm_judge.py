@@ -48,6 +48,7 @@ def test_statements_of_both_languages_are_judged(engine_alone: EngineStatus, cla
     assert 0 < found.score < 1
 
 
+@pytest.mark.slow  # a core reads 1,500 tokens
 def test_a_question_of_nearly_all_that_is_asked_about_is_taken(engine_alone: EngineStatus) -> None:
     judge, claim = asked(engine_alone), "All of it is said here."
     words = JUDGE_TOKENS - 500  # a token each, beside the rest of the question

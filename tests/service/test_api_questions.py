@@ -125,7 +125,7 @@ def test_an_answer_has_the_agreed_shape(world: World) -> None:
     assert set(answer) == {
         *("answer_id", "trace_id", "outcome", "answer", "language", "statements", "citations", "refusal"),
         *("generator", "degraded", "usage", "timings_ms", "versions", "finish_reason"),
-        *("conversation_id", "understood_as"),
+        *("conversation_id", "understood_as", "disagreements"),
     }
     assert answer["outcome"] == "answered"
     assert "[C1]" in answer["answer"]

@@ -470,7 +470,9 @@ def test_eval_prints_a_row_for_each_slice(citeward: CommandLine, tmp_path: Path)
     assert set(found) == {"rows", "versions"}
     assert set(row) == {
         "set", "slice", "documents", "queries", "without_qrels", "words", "meaning", "hybrid",
+        "reranked", "rerank_ms",
     }  # fmt: skip
+    assert (row["reranked"], row["rerank_ms"]) == (None, None)  # no reranker is set
     assert row["hybrid"] == {"mrr@10": 1.0, "ndcg@10": 1.0, "recall@5": 1.0, "recall@10": 1.0}
     assert citeward("eval", "retrieval", str(tmp_path)).code == 2
 

@@ -16,7 +16,8 @@ from ingest.corpus.index import CollectionIndex
 from ingest.corpus.settings import CorpusSettings
 from ingest.corpus.types import AccessList
 from ingest.read.text import read_text
-from service import answer, fuse, quoting, sufficiency
+from service import answer, bootstrap, checked, fuse, strength
+from service.answerable import shipped_answerability
 from service.checking.judge import LexicalSemanticJudge
 from service.evaluation.asking import run
 from service.evaluation.asking.attempts import Run
@@ -186,16 +187,18 @@ def test_a_checker_that_is_off_is_seen(tmp_path: Path, monkeypatch: pytest.Monke
         statement = given(draft, evidence, permitted, judge)  # type: ignore[arg-type]
         return replace(statement, verdict=Verdict("supported", "support", "never looked"))
 
-    given = answer.check_statement
-    monkeypatch.setattr(answer, "check_statement", passed)
+    given = checked.check_statement
+    monkeypatch.setattr(checked, "check_statement", passed)
     assert shown_drafts(asked(tmp_path, with_bad_drafts, "bad, unchecked"))
 
 
 def test_a_threshold_of_refusal_at_nothing_is_seen(
     baseline: Sheet, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module, name in ((sufficiency, "LEAST_STRENGTH"), (quoting, "LEAST")):
-        monkeypatch.setattr(module, name, dict.fromkeys(getattr(module, name), -100.0))
+    shipped = shipped_answerability()
+    without = {way: replace(one, threshold=0.0) for way, one in shipped.fitted.items()}
+    monkeypatch.setattr(bootstrap, "shipped_answerability", lambda: replace(shipped, fitted=without))
+    monkeypatch.setattr(strength, "LEAST", dict.fromkeys(strength.LEAST, -100.0))
     assert "slice" in checks(tmp_path, baseline)
 
 

@@ -72,7 +72,7 @@ def test_each_room_has_answers_of_its_own_which_are_not_asked_anew(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first = swept(home, ROOMS[2:], [])
-    monkeypatch.setattr("service.evaluation.asking.run.answer_question", None)  # asking would fail
+    monkeypatch.setattr("service.evaluation.asking.run.ask_through", None)  # asking would fail
     again = swept(home, ROOMS[2:], [])
     assert {room: of.run.attempts for room, of in again.items()} == {
         room: of.run.attempts for room, of in first.items()

@@ -58,24 +58,33 @@ def run_set(
     """
     cache = settings.corpus.home / CACHE
     with scratch_installation(settings, CachedEmbedder(embedder, cache)) as plain:
-        parts = change(plain)
-        installed = install(case_set, parts, watch)
-        deciding = [change_name, json.dumps(parts.versions(), sort_keys=True)]
+        installed = install(case_set, plain, watch)
+        return run_installed(case_set, change(plain), installed, cache, watch, change_name)
 
-        def ask_as_asker(case: Case) -> Attempt:
-            return asyncio.run(ask(case, case_set.before(case), parts, installed))
 
-        attempts = attempts_at(cache, case_set, deciding, ask_as_asker, watch)
-        return Run(
-            set=case_set.label,
-            set_sha256=case_set.sha256,
-            versions=parts.versions(),
-            generator=parts.generator.kind,
-            attempts=attempts,
-            texts=dict(installed.texts),
-            chunks=dict(installed.chunks),
-            seconds=seconds_of(attempts),
-        )
+def run_installed(
+    case_set: CaseSet, parts: Parts, installed: Installed, cache: Path, watch: Watch, change_name: str = ""
+) -> Run:
+    """The same, or a part of it, once it is installed.
+
+    :param cache: the folder where answers are kept.
+    """
+    deciding = [change_name, json.dumps(parts.versions(), sort_keys=True)]
+
+    def ask_as_asker(case: Case) -> Attempt:
+        return asyncio.run(ask(case, case_set.before(case), parts, installed))
+
+    attempts = attempts_at(cache, case_set, deciding, ask_as_asker, watch)
+    return Run(
+        set=case_set.label,
+        set_sha256=case_set.sha256,
+        versions=parts.versions(),
+        generator=parts.generator.kind,
+        attempts=attempts,
+        texts=dict(installed.texts),
+        chunks=dict(installed.chunks),
+        seconds=seconds_of(attempts),
+    )
 
 
 async def ask(case: Case, before: Sequence[Case], parts: Parts, installed: Installed) -> Attempt:
