@@ -73,6 +73,7 @@ def write_handbook(folder: Path) -> Path:
     return folder
 
 
+@pytest.mark.slow  # `make demo` goes the same way
 def test_from_nothing_to_answers_in_both_languages(tmp_path: Path) -> None:
     embedder = real_embedder()
     settings = ServiceSettings(corpus=CorpusSettings(home=tmp_path / "home"))
