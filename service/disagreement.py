@@ -53,26 +53,25 @@ def _candidates(
     given = find_facts(question)
     answering = [one for one, margin in zip(weighed.sentences, weighed.margins, strict=True) if margin >= 0]
     for statement in statements:
-        own = [fact for fact in _figures(statement.text) if not is_stated(fact, given)]
+        stated = find_facts(statement.text)
+        own = [fact for fact in filter(_is_comparable, stated) if not is_stated(fact, given)]
         cited = {documents.get(marker) for marker in statement.citations}
         for sentence in answering if own else ():
             if sentence.evidence.stored.document_id not in cited:
-                for fact, other in _clashes(own, statement.text, sentence):
+                for fact, other in _clashes(own, stated, sentence):
                     yield statement, fact, sentence, other
-
-
-def _figures(text: str) -> list[Fact]:
-    return [fact for fact in find_facts(text) if not fact.incidental and _is_comparable(fact)]
 
 
 def _is_comparable(fact: Fact) -> bool:
     """A number with its unit, or a time of day: what can be told to be of one kind with another."""
-    return (isinstance(fact.value, Number) and bool(fact.value.unit)) or isinstance(fact.value, Time)
+    return not fact.incidental and (
+        (isinstance(fact.value, Number) and bool(fact.value.unit)) or isinstance(fact.value, Time)
+    )
 
 
-def _clashes(own: Sequence[Fact], text: str, sentence: Sentence) -> Iterator[tuple[Fact, Fact]]:
+def _clashes(own: Sequence[Fact], stated: Sequence[Fact], sentence: Sentence) -> Iterator[tuple[Fact, Fact]]:
     """Figures of one kind of which neither side gives the other's."""
-    theirs, stated = _figures(sentence.text), find_facts(text)
+    theirs = [fact for fact in find_facts(sentence.text) if _is_comparable(fact)]
     for fact in own:
         if is_stated(fact, theirs):
             continue

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from importlib.resources import files
 
 from service.evaluation.judging import JudgeRow
 from service.evaluation.report.axes import shares
 from service.evaluation.report.blocks import plots, section, table
+from service.evaluation.report.figures_page import figures_page
 from service.evaluation.report.markup import Markup, element
 from service.evaluation.report.plots import Series, lines_plot
 from service.evaluation.report.written import interval, share
@@ -21,21 +21,7 @@ PERFECT = Series("as sure as right", ((0.0, 0.0), (1.0, 1.0)))
 
 def judge_page(rows: Sequence[JudgeRow]) -> str:
     """The whole file, to be written as UTF-8; it needs nothing else."""
-    style = Markup(files("service.evaluation.report").joinpath("report.css").read_text("utf-8"))
-    head = element(
-        "head",
-        element("meta", charset="utf-8"),
-        element("meta", name="viewport", content="width=device-width, initial-scale=1"),
-        element("meta", name="color-scheme", content="light dark"),
-        element("title", "The judge of statements"),
-        element("style", style),
-    )
-    body = element(
-        "body",
-        element("header", element("h1", "The judge of statements")),
-        element("main", _figures(rows), _reliability(rows)),
-    )
-    return f"<!doctype html>\n{element('html', head, body, lang='en')}\n"
+    return figures_page("The judge of statements", _figures(rows), _reliability(rows))
 
 
 def _figures(rows: Sequence[JudgeRow]) -> Markup:

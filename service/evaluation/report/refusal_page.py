@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from importlib.resources import files
 
 from service.evaluation.refusals import Decision, RefusalRow, Refusals, risk_coverage
 from service.evaluation.report.axes import shares
 from service.evaluation.report.blocks import plots, section, table
+from service.evaluation.report.figures_page import figures_page
 from service.evaluation.report.markup import Markup, element
 from service.evaluation.report.plots import Series, lines_plot
 from service.evaluation.report.written import share
@@ -21,21 +21,7 @@ CHANCE = Series("by chance", ((0.0, 0.0), (1.0, 1.0)))
 
 def refusal_page(refusals: Refusals) -> str:
     """The whole file, to be written as UTF-8; it needs nothing else."""
-    style = Markup(files("service.evaluation.report").joinpath("report.css").read_text("utf-8"))
-    head = element(
-        "head",
-        element("meta", charset="utf-8"),
-        element("meta", name="viewport", content="width=device-width, initial-scale=1"),
-        element("meta", name="color-scheme", content="light dark"),
-        element("title", "Refusals"),
-        element("style", style),
-    )
-    body = element(
-        "body",
-        element("header", element("h1", "Refusals")),
-        element("main", _figures(refusals.rows), _curves(refusals)),
-    )
-    return f"<!doctype html>\n{element('html', head, body, lang='en')}\n"
+    return figures_page("Refusals", _figures(refusals.rows), _curves(refusals))
 
 
 def _figures(rows: Sequence[RefusalRow]) -> Markup:
