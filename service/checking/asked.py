@@ -19,8 +19,7 @@ from typing import ClassVar
 
 from ingest.corpus.errors import ModelFailed, OverBudget
 from ingest.corpus.script import HAN, OTHER, script_of
-from ingest.sentences import sentence_spans
-from service.checking.judge import quoted_span
+from service.checking.judge import told_at_once
 from service.neutral import inert
 from service.releases.ledger import released_text
 from service.seams import ChatTokenizer, Chooser, Support
@@ -81,12 +80,8 @@ class AskedJudge:
 
     def told(self, premise: str, claim: str) -> Support:
         """With the whole premise as the place, as nothing is told of where in it. Errors as of `ask`."""
-        spans = sentence_spans(premise)
-        if not spans or not claim.strip():
-            return Support(None, 0, 0, "There is nothing to compare.")
-        quoted = quoted_span(premise, claim, spans)
-        if quoted is not None:
-            return Support(1.0, *quoted, "The statement is a sentence of the passage.")
+        if (told := told_at_once(premise, claim)) is not None:
+            return told
         score = self.ask(premise, claim)
         reason = f"A language model finds with a probability of {score:.0%} that the passage says so."
         return Support(score, 0, len(premise), reason)

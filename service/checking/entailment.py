@@ -17,8 +17,7 @@ import numpy as np
 from ingest.corpus.errors import InvalidInput
 from ingest.corpus.keywords import words
 from ingest.corpus.types import FloatMatrix, Scores
-from ingest.sentences import sentence_spans
-from service.checking.judge import quoted_span
+from service.checking.judge import told_at_once
 from service.deadline import all_within
 from service.seams import PairModel, Support
 from service.windows import Window, room_beside, sentence_windows
@@ -52,12 +51,8 @@ class EntailmentJudge:
 
     def support(self, premise: str, claim: str) -> Support:
         """The best window's probability, with the narrowest window that supports, else the best."""
-        spans = sentence_spans(premise)
-        if not spans or not claim.strip():
-            return Support(None, 0, 0, "There is nothing to compare.")
-        quoted = quoted_span(premise, claim, spans)
-        if quoted is not None:
-            return Support(1.0, *quoted, "The statement is a sentence of the passage.")
+        if (told := told_at_once(premise, claim)) is not None:
+            return told
         try:
             windows, scores = self._read(premise, claim)
         except TimeoutError:

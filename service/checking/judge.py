@@ -47,12 +47,8 @@ class LexicalSemanticJudge:
         self.threshold = self._fitted.threshold
 
     def support(self, premise: str, claim: str) -> Support:
-        spans = sentence_spans(premise)
-        if not spans or not claim.strip():
-            return Support(None, 0, 0, "There is nothing to compare.")
-        quoted = quoted_span(premise, claim, spans)
-        if quoted is not None:
-            return Support(1.0, *quoted, "The statement is a sentence of the passage.")
+        if (told := told_at_once(premise, claim)) is not None:
+            return told
         found = self.compare(premise, claim)
         return Support(self._fitted.probability(found.features), *found.nearest, _reason(found))
 
@@ -87,6 +83,17 @@ def _reason(found: Comparison) -> str:
         f"The nearest sentences hold {told['words_near']:.0%} of its words"
         f" and {told['aligned_near']:.0%} of its meaning."
     )
+
+
+def told_at_once(premise: str, claim: str) -> Support | None:
+    """What no judge has to weigh: that there is nothing to compare, or that the claim is a quotation."""
+    spans = sentence_spans(premise)
+    if not spans or not claim.strip():
+        return Support(None, 0, 0, "There is nothing to compare.")
+    quoted = quoted_span(premise, claim, spans)
+    if quoted is None:
+        return None
+    return Support(1.0, *quoted, "The statement is a sentence of the passage.")
 
 
 def quoted_span(premise: str, claim: str, spans: Sequence[Span]) -> Span | None:
