@@ -161,6 +161,9 @@ stop: ## Stop what `make demo` or `make demo-llm` left running
 
 # --- checking --------------------------------------------------------------------------------------
 
+# Two processes: were each to reckon with the threads of both cores, they would wait for one another.
+PYTEST := OMP_NUM_THREADS=1 $(PYTHON) -m pytest -n 2 --dist loadfile --no-loadscope-reorder
+
 lint: $(VENV)/.installed-dev ## Style, format and types
 	@echo "==> ruff check";  $(VENV)/bin/ruff check
 	@echo "==> ruff format"; $(VENV)/bin/ruff format --check
@@ -168,11 +171,11 @@ lint: $(VENV)/.installed-dev ## Style, format and types
 
 test: lint $(MODEL)/pack.json $(FOR_TESTS) ## Everything but the slow tests
 	@echo "==> pytest"
-	@$(PYTHON) -m pytest -m "not slow" -n 2 --dist loadfile --no-loadscope-reorder --durations=25
+	@$(PYTEST) -m "not slow" --durations=25
 
 test-all: lint $(MODEL)/pack.json $(FOR_TESTS) ## Every test
 	@echo "==> pytest, slow tests included"
-	@$(PYTHON) -m pytest -n 2 --dist loadfile --no-loadscope-reorder
+	@$(PYTEST)
 
 eval: $(VENV)/.installed-dev $(MODEL)/pack.json ## Ask the shipped set, compare with its baseline, write the report (var/eval)
 	@CITEWARD_HOME=var CITEWARD_EMBEDDER=$(MODEL) $(VENV)/bin/citeward eval run $(SET) --baseline $(BASELINE)

@@ -11,8 +11,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ingest.corpus.arrays import Scores
 from ingest.corpus.errors import InvalidInput
-from ingest.corpus.types import Hit, Scores
+from ingest.corpus.types import Hit
 from service.types import Candidate, Fused, QuerySignals
 
 # Weight of words where one passage holds the whole question. Fitted on one half of each retrieval set by mean

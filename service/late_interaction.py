@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from ingest.corpus.arrays import FloatMatrix
 from ingest.corpus.seams import Embedder
-from ingest.corpus.types import FloatMatrix
 from service.windows import token_windows
 
 LATE_INTERACTION = "late-interaction"  # as the setting names it

@@ -22,10 +22,10 @@ from importlib.resources import files
 
 import numpy as np
 
+from ingest.corpus.arrays import FloatMatrix, FloatVector, Scores
 from ingest.corpus.keywords import Numbers
 from ingest.corpus.script import HAN, OTHER, SCRIPTS
 from ingest.corpus.seams import Embedder
-from ingest.corpus.types import FloatMatrix, FloatVector, Scores
 
 LANGUAGE_OF = {OTHER: "en", HAN: "zh"}
 

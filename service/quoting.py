@@ -14,8 +14,8 @@ from typing import Literal
 import numpy as np
 from anyio import to_thread
 
+from ingest.corpus.arrays import Scores
 from ingest.corpus.script import script_of
-from ingest.corpus.types import Scores
 from service.checking.numbers import Fact
 from service.quotable import Sentence
 from service.strength import ASKS_FOR_FACT, SentenceWeigher

@@ -12,9 +12,10 @@ from typing import Protocol
 
 import numpy as np
 
+from ingest.corpus.arrays import Scores
 from ingest.corpus.embedder import embedding_text
 from ingest.corpus.keywords import IDENTIFIER, words
-from ingest.corpus.types import Scores, StoredChunk
+from ingest.corpus.types import StoredChunk
 from service.deadline import all_within
 from service.fuse import standardised
 from service.seams import Reranked

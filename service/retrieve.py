@@ -8,12 +8,13 @@ from itertools import chain
 
 import numpy as np
 
+from ingest.corpus.arrays import FloatVector
 from ingest.corpus.collections import get_collection, list_collections
 from ingest.corpus.database import Session
 from ingest.corpus.index import CollectionIndex
 from ingest.corpus.script import script_of
 from ingest.corpus.seams import Embedder
-from ingest.corpus.types import FloatVector, Hit, Principal
+from ingest.corpus.types import Hit, Principal
 from service.fuse import fuse
 from service.nearness import Probe
 from service.parts import Parts

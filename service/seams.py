@@ -6,8 +6,8 @@ from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
+from ingest.corpus.arrays import FloatMatrix
 from ingest.corpus.seams import Tokenizer
-from ingest.corpus.types import FloatMatrix
 from service.types import DraftStatement, Generated, GenerationTask, Message, RankedChunk
 
 

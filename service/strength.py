@@ -13,9 +13,9 @@ from functools import lru_cache
 
 import numpy as np
 
+from ingest.corpus.arrays import RowMask, Scores
 from ingest.corpus.script import HAN, OTHER, script_of
 from ingest.corpus.seams import Embedder
-from ingest.corpus.types import RowMask, Scores
 from service.checking.numbers import Fact, find_facts
 from service.checking.overlap import content_words, coverage, rarity
 from service.checking.values import Number

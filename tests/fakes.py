@@ -10,9 +10,10 @@ from typing import Literal
 
 import numpy as np
 
+from ingest.corpus.arrays import FloatMatrix, FloatVector
 from ingest.corpus.errors import OverBudget
 from ingest.corpus.seams import TokenVectors
-from ingest.corpus.types import EmbedderFingerprint, FloatMatrix, FloatVector
+from ingest.corpus.types import EmbedderFingerprint
 from service.evaluation.releasing.perplexity import Likelihood
 from service.parts import Prompting
 from service.releases.release import SHIPPED, load_releases

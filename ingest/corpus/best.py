@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ingest.corpus.types import Scores
+from ingest.corpus.arrays import Scores
 
 Places = NDArray[np.intp]  # positions in an array of scores, or rows of an index
 

@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
+from ingest.corpus.arrays import FloatMatrix, FloatVector
 from ingest.corpus.errors import OverBudget, Unavailable
 from ingest.corpus.hashes import file_sha256
 from ingest.corpus.seams import TokenVectors
 from ingest.corpus.tokenizer import FastTokenizer
-from ingest.corpus.types import EmbedderFingerprint, FloatMatrix, FloatVector
+from ingest.corpus.types import EmbedderFingerprint
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer

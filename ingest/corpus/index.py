@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ingest.corpus.access import access_lists
+from ingest.corpus.arrays import FloatVector, RowMask, Scores
 from ingest.corpus.best import best
 from ingest.corpus.changes import changes_since, collection_numbers, missing_collection
 from ingest.corpus.database import Session
@@ -25,15 +26,7 @@ from ingest.corpus.lookup import indexed_chunks
 from ingest.corpus.permissions import may_read
 from ingest.corpus.script import SCRIPTS
 from ingest.corpus.segments import Segment, first_rows, make_segments, settle, without
-from ingest.corpus.types import (
-    AccessList,
-    EmbedderFingerprint,
-    FloatVector,
-    Hit,
-    Principal,
-    RowMask,
-    Scores,
-)
+from ingest.corpus.types import AccessList, EmbedderFingerprint, Hit, Principal
 
 NOTHING_COMMON: Scores = np.zeros(SCRIPTS)
 # FAISS scans without Python's lock, and one question has work for one thread a segment only.

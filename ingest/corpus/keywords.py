@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from opencc import OpenCC
 from rank_bm25 import BM25Okapi
 
+from ingest.corpus.arrays import RowMask, Scores
 from ingest.corpus.best import best
-from ingest.corpus.types import RowMask, Scores
 
 Numbers = NDArray[np.integer]
 Vocabulary = dict[str, int]  # word to its number, in the order of coming; words are added and never removed

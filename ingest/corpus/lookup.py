@@ -16,13 +16,14 @@ from sqlalchemy import ColumnElement, Select, and_, func, select, tuple_
 from sqlalchemy.orm import Session, aliased
 
 from ingest.corpus.access import access_lists, readable_documents
+from ingest.corpus.arrays import IndexedChunk
 from ingest.corpus.collections import get_collection
 from ingest.corpus.database import by_key_first, in_batches
 from ingest.corpus.errors import InvalidInput
 from ingest.corpus.permissions import may_read
 from ingest.corpus.store import STORED_VECTOR, Original, missing_document
 from ingest.corpus.tables import ChunkRow, DocumentRow, VersionRow
-from ingest.corpus.types import Block, Chunk, Document, DocumentInfo, IndexedChunk, Principal, StoredChunk
+from ingest.corpus.types import Block, Chunk, Document, DocumentInfo, Principal, StoredChunk
 
 OPENING = 600  # characters of a document in which it says what it is and when it is in force
 ROWS_AT_ONCE = 1000  # of a stream: about 3 MB with their vectors

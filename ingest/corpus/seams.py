@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from ingest.corpus.types import EmbedderFingerprint, FloatMatrix, FloatVector, Hit, RowMask, Scores
+from ingest.corpus.arrays import FloatMatrix, FloatVector, RowMask, Scores
+from ingest.corpus.types import EmbedderFingerprint, Hit
 
 
 class Tokenizer(Protocol):

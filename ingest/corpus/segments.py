@@ -13,6 +13,7 @@ from itertools import islice
 import numpy as np
 from numpy.typing import NDArray
 
+from ingest.corpus.arrays import IndexedChunk, RowMask
 from ingest.corpus.keywords import (
     LivePostings,
     Numbers,
@@ -23,7 +24,6 @@ from ingest.corpus.keywords import (
     words,
 )
 from ingest.corpus.script import script_of
-from ingest.corpus.types import IndexedChunk, RowMask
 from ingest.corpus.vectors import FlatVectors
 
 SEGMENT_ROWS = 32_768  # most rows of one: bounds what a merge costs, and lets cores share a search

@@ -16,20 +16,13 @@ from sqlalchemy import delete, insert, select, update
 from sqlalchemy.orm import Session
 
 from ingest.corpus.access import document_lists, replace_access, require_subjects
+from ingest.corpus.arrays import FloatMatrix
 from ingest.corpus.changes import ChangeKind, fingerprint_of, lock_collection, log_change
 from ingest.corpus.clock import now_utc
 from ingest.corpus.errors import FingerprintMismatch, InvalidInput, NotFound
 from ingest.corpus.ids import new_id
 from ingest.corpus.tables import ChunkRow, CollectionRow, DocumentRow, VersionRow
-from ingest.corpus.types import (
-    AccessList,
-    Block,
-    Chunk,
-    Document,
-    DocumentState,
-    EmbedderFingerprint,
-    FloatMatrix,
-)
+from ingest.corpus.types import AccessList, Block, Chunk, Document, DocumentState, EmbedderFingerprint
 
 LONGEST_NAME = 500  # characters
 UNUSABLE = re.compile("[\x00-\x1f\x7f\ud800-\udfff]")  # in a name: controls, and bytes that were no UTF-8

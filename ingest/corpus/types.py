@@ -9,14 +9,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-import numpy as np
-from numpy.typing import NDArray
-
-FloatVector = NDArray[np.float32]  # (D,)
-FloatMatrix = NDArray[np.float32]  # (N, D)
-RowMask = NDArray[np.bool_]  # (rows,) which rows of an index may be returned
-Scores = NDArray[np.float64]  # (N,) higher is better
-
 BlockKind = Literal["heading", "paragraph", "list", "table", "code"]
 DocumentState = Literal["queued", "reading", "embedding", "ready", "failed", "deleted"]
 # An evaluator reads as a reader, and sees how answers from the collections that he may read were made.
@@ -131,17 +123,6 @@ class AccessList:
 
 
 # --- finding -----------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class IndexedChunk:
-    """What an index is fed for one chunk; read from the database, vectors included."""
-
-    chunk_id: int
-    document_id: str
-    title: str
-    text: str  # context and passage: what words are taken from
-    vector: FloatVector
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import faiss
 import numpy as np
 
+from ingest.corpus.arrays import FloatMatrix, FloatVector, RowMask, Scores
 from ingest.corpus.best import Places, best
-from ingest.corpus.types import FloatMatrix, FloatVector, RowMask, Scores
 
 SPARE = 16  # rows asked for beyond k: a tie or a rounding at the k-th place then rarely needs a second search
 # FAISS adds up in an order that depends on a row's place, so equal vectors may differ in the last digits: by

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from ingest.corpus.arrays import FloatMatrix
 from ingest.corpus.errors import OverBudget, Unavailable
 from ingest.corpus.tokenizer import FastTokenizer
-from ingest.corpus.types import FloatMatrix
 from service.engine.weights import DIGITS, revision
 
 NEXT_STEP = "Name a folder or a hub id of a sequence classifier that needs no code of its own."

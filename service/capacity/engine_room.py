@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import logging
+import threading
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from anyio import to_thread
 
@@ -26,7 +27,11 @@ class EngineRoom:
     seen: CacheSeen | None = None
     alarm: str | None = None
     is_watched: bool = False  # somebody looks every few seconds
-    is_doubted: bool = True  # what was seen may be of an engine that is no more
+    doubts: int = 1  # how often it was said that the engine may be another one now
+    settled: int = 0  # how many of them had been raised when the last look began
+    looking: threading.Lock = field(
+        default_factory=threading.Lock
+    )  # so that what was seen last is the newest
 
     async def now(self) -> Room:
         """:raises ModelUnavailable: if there is no engine."""
@@ -38,22 +43,29 @@ class EngineRoom:
     def last(self) -> Room:
         return self.seen.room if self.seen else one_at_a_time(self.context_window)
 
+    @property
+    def is_doubted(self) -> bool:
+        """What was seen may be of an engine that is no more."""
+        return self.settled != self.doubts
+
     def doubt(self) -> None:
-        """The engine broke off, or could not be reached."""
-        self.is_doubted = True
+        """The engine broke off, or could not be reached. A look that had begun by then does not settle it."""
+        self.doubts += 1
 
     def see(self) -> None:
         """:raises ModelUnavailable: if there is no engine."""
-        try:
-            seen = self.look()
-        except OSError:  # too busy to say; what it said holds, or else nothing is known
-            seen = self.seen or CacheSeen(one_at_a_time(self.context_window))
-        except ModelUnavailable:
-            self.doubt()
-            raise
-        if self.seen is None or seen.room != self.seen.room:
-            self._tell_of(seen)
-        self.seen, self.is_doubted = seen, False
+        with self.looking:
+            doubts = self.doubts
+            try:
+                seen = self.look()
+            except OSError:  # too busy to say; what it said holds, or else nothing is known
+                seen = self.seen or CacheSeen(one_at_a_time(self.context_window))
+            except ModelUnavailable:
+                self.doubt()
+                raise
+            if self.seen is None or seen.room != self.seen.room:
+                self._tell_of(seen)
+            self.seen, self.settled = seen, doubts
 
     def _tell_of(self, seen: CacheSeen) -> None:
         self.alarm = self.self_test(seen)

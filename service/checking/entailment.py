@@ -14,9 +14,9 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
+from ingest.corpus.arrays import FloatMatrix, Scores
 from ingest.corpus.errors import InvalidInput
 from ingest.corpus.keywords import words
-from ingest.corpus.types import FloatMatrix, Scores
 from service.checking.judge import told_at_once
 from service.deadline import all_within
 from service.seams import PairModel, Support

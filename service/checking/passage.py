@@ -12,9 +12,9 @@ from itertools import pairwise
 
 import numpy as np
 
+from ingest.corpus.arrays import FloatMatrix
 from ingest.corpus.keywords import words
 from ingest.corpus.seams import Embedder, Tokenizer, TokenVectors
-from ingest.corpus.types import FloatMatrix
 from ingest.sentences import sentence_spans
 from service.checking.numbers import Fact, find_facts
 from service.checking.overlap import content_words

@@ -20,6 +20,7 @@ from typing import TypeVar
 import numpy as np
 
 from ingest.corpus import store
+from ingest.corpus.arrays import FloatMatrix, FloatVector
 from ingest.corpus.collections import create_collection, set_collection_access
 from ingest.corpus.database import Database, Session, open_database
 from ingest.corpus.index import CollectionIndex
@@ -27,16 +28,7 @@ from ingest.corpus.lookup import look_up
 from ingest.corpus.people import create_group, create_tenant
 from ingest.corpus.script import OTHER, SCRIPTS
 from ingest.corpus.snapshot import Corpus
-from ingest.corpus.types import (
-    AccessList,
-    Block,
-    Chunk,
-    Document,
-    EmbedderFingerprint,
-    FloatMatrix,
-    FloatVector,
-    Principal,
-)
+from ingest.corpus.types import AccessList, Block, Chunk, Document, EmbedderFingerprint, Principal
 from service.migrate import migrate
 from service.nearness import Background, Probe
 from service.pack import pack

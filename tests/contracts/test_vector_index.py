@@ -8,8 +8,8 @@ import faiss
 import numpy as np
 import pytest
 
+from ingest.corpus.arrays import FloatMatrix, FloatVector, RowMask
 from ingest.corpus.seams import VectorIndex
-from ingest.corpus.types import FloatMatrix, FloatVector, RowMask
 from ingest.corpus.vectors import FlatVectors
 
 TOLERANCE = 1e-6

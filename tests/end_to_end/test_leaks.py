@@ -12,10 +12,11 @@ import numpy as np
 import pytest
 
 from ingest.corpus import lookup
+from ingest.corpus.arrays import RowMask
 from ingest.corpus.database import Database, Session
 from ingest.corpus.index import CollectionIndex
 from ingest.corpus.snapshot import Corpus
-from ingest.corpus.types import AccessList, Principal, RowMask, StoredChunk
+from ingest.corpus.types import AccessList, Principal, StoredChunk
 from service import look_up
 from service.app import create_app
 from service.retrieve import retrieve

@@ -114,3 +114,18 @@ def children() -> set[str]:
 
 def test_nothing_of_this_environment_reaches_the_child() -> None:
     assert set(child.CHILD_ENVIRONMENT) == {"PYTHONPATH", "OPENBLAS_NUM_THREADS", "LANG"}
+
+
+def test_a_child_starts_without_what_only_the_service_needs() -> None:
+    """One is started for every file."""
+    program = (
+        "import sys, ingest.read.child; print(sorted({'numpy', 'sqlalchemy', 'torch'} & set(sys.modules)))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-P", "-s", "-c", program],
+        capture_output=True,
+        text=True,
+        cwd=PACKAGE_ROOT,
+        check=True,
+    )
+    assert done.stdout == "[]\n"

@@ -10,13 +10,14 @@ from pathlib import Path
 
 import pytest
 
+from ingest.corpus.arrays import IndexedChunk
 from ingest.corpus.collections import delete_collection
 from ingest.corpus.database import Database
 from ingest.corpus.errors import FingerprintMismatch, NotFound, SnapshotDamaged
 from ingest.corpus.index import CollectionIndex, assemble
 from ingest.corpus.segments import make_segments, without
 from ingest.corpus.snapshot import DAMAGED, MANIFEST, Corpus, load, save
-from ingest.corpus.types import EmbedderFingerprint, IndexedChunk
+from ingest.corpus.types import EmbedderFingerprint
 from tests.fakes import HashEmbedder
 from tests.ingest.indexing import PLACE, afresh, assert_alike, found, fresh, new_corpus
 from tests.ingest.storing import ADMIN, EMBEDDER, allow, furnish, put

@@ -9,8 +9,8 @@ from threading import Event
 import numpy as np
 import pytest
 
+from ingest.corpus.arrays import FloatMatrix
 from ingest.corpus.errors import InvalidInput
-from ingest.corpus.types import FloatMatrix
 from service.checking.entailment import MOST_WINDOWS, EntailmentJudge, supporting_label
 from tests.fakes import SharedWords
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
+from ingest.corpus.arrays import FloatMatrix, FloatVector
 from ingest.corpus.seams import TokenVectors
-from ingest.corpus.types import FloatMatrix, FloatVector
 from service.evaluation.asking.cached import CachedEmbedder
 from tests.fakes import HashEmbedder
 

@@ -8,10 +8,10 @@ from collections.abc import Sequence
 import pytest
 
 from ingest import jobs
+from ingest.corpus.arrays import FloatMatrix
 from ingest.corpus.database import Database
 from ingest.corpus.lookup import list_documents
 from ingest.corpus.settings import CorpusSettings
-from ingest.corpus.types import FloatMatrix
 from ingest.pipeline import EMBEDDED_AT_ONCE, Workbench, submit_document, work_off_next
 from service.app import IngestionWorker
 from tests.fakes import HashEmbedder

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import numpy as np
 
+from ingest.corpus.arrays import FloatMatrix, FloatVector
 from ingest.corpus.seams import Embedder, TokenVectors
-from ingest.corpus.types import FloatMatrix, FloatVector
 
 Advance = Callable[[int], None]  # told how many more texts have their vectors
 CACHE = Path("cache", "eval")  # below the data folder: vectors, and answers by what made them
