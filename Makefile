@@ -28,7 +28,7 @@ DEMO := CITEWARD_LLM= CITEWARD_HOME=$(DEMO_HOME) CITEWARD_EMBEDDER=$(MODEL) CITE
 # A bilingual model that two cores bear, 1.1 GB; on a machine with a GPU any model id is as good: LLM=ORG/NAME.
 LLM ?= var/models/qwen2.5-coder-1.5b-instruct
 LLM_PACK := $(if $(filter var/models/%,$(LLM)),$(LLM)/pack.json)
-# Two cores read some 10 tokens a second and write 2: a short window, few passages, much patience.
+# Two cores read 7 to 40 tokens a second and write 2: a short window, few passages, much patience.
 DEMO_LLM = CITEWARD_LLM=$(LLM) CITEWARD_CONTEXT_WINDOW=4096 CITEWARD_RESERVED_OUTPUT=512 CITEWARD_MAX_EVIDENCE=3 \
     CITEWARD_ENGINE_FIRST_TOKEN_SECONDS=600 CITEWARD_ENGINE_TOTAL_SECONDS=900 CITEWARD_ON_ENGINE_FAILURE=error
 PID_FILE := $(DEMO_HOME)/service.pid

@@ -27,6 +27,7 @@ HIGHEST_PORT = 65535
 JUDGE_BY_LLM = "llm"  # names the language model as a judge, behind the built-in one
 WAYS = {
     "on_engine_failure": ("quoting", "error"),
+    "engine_dtype": ("auto", "float32", "bfloat16", "float16"),
     "on_no_room": ("no", "fewer_evidence", "shorter_output", "quoting"),  # each with those before it
 }
 
@@ -57,6 +58,7 @@ class ServiceSettings:
     engine_url: str = setting("http://127.0.0.1:8001", "address of the language model's server (vLLM)")
     engine_python: Path = setting(Path(".venv-vllm/bin/python"), "interpreter of the environment with vLLM")
     engine_kv_gib: int = setting(2, "GiB of the KV cache where there is no GPU")
+    engine_dtype: str = setting("auto", "what it reckons in: float32, bfloat16, float16; auto: the fastest")
     engine_connect_seconds: float = setting(2.0, "longest wait for the engine to take a connection")
     engine_first_token_seconds: float = setting(60.0, "longest wait for the first token of an answer")
     engine_total_seconds: float = setting(300.0, "longest time that one answer may take to be generated")

@@ -13,6 +13,7 @@ from service.engine.cache import CacheSeen
 
 MOST_DRIFT = 1  # blocks
 RANKS = (1, 2, 4, 8, 16)  # tensor parallelism, which the engine does not tell here
+RUN_WIDER = "float32"  # what an engine may make of any model, which it does not tell either
 BATCHES = 2**30  # tokens in flight, no fewer than any engine's
 DRAFT = "Likely cause: a draft model or speculative tokens, which have layers of their own."
 NO_HYBRID = "Likely cause: --disable-hybrid-kv-cache-manager, which charges windows as if they kept all."
@@ -65,7 +66,11 @@ def _memory_drift(
     if not memory.isdecimal() or given != "None":
         return None
     said = seen.room.usable + NULL_BLOCK
-    ours = [_layout(geometry, engine, labels, ranks).blocks_in(int(memory)) for ranks in RANKS]
+    ours = [
+        _layout(replace(geometry, dtype=dtype), engine, labels, ranks).blocks_in(int(memory))
+        for dtype in (geometry.dtype, RUN_WIDER)
+        for ranks in RANKS
+    ]
     if any(abs(said - blocks) <= MOST_DRIFT for blocks in ours):
         return None
     return f"drift: {memory} bytes are {said} blocks as the engine says, {ours[0]} by config.json. {DTYPE}"

