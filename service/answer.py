@@ -1,7 +1,7 @@
 """The whole way of a question: a fixed workflow that retrieves once, generates once and checks.
 
     release       prompt and policy as they are in force for who asks, if a language model is asked
-    understand    a follow-up becomes a question by itself
+    understand    a follow-up becomes a question by itself; what a language model is told of the turns before
     retrieve      permitted chunks by meaning and by words, fused into one order
     look up       the one read of the database: text, version, permission asked again from the truth
     rerank        a better order
@@ -25,7 +25,7 @@ from contextlib import aclosing
 from ingest.corpus.types import Principal
 from service.assemble import AnswerInProgress, cite
 from service.checked import checked_statements, statements_that_disagree
-from service.fit import pack_evidence
+from service.fit import pack_evidence, recalled
 from service.follow_up import is_unclear, understood
 from service.look_up import look_up
 from service.parts import Parts
@@ -65,6 +65,7 @@ async def stages(making: AnswerInProgress, parts: Parts) -> AsyncGenerator[Event
     if making.question.turns:
         yield Progress("understand")
         making.question = await making.timed("understand", understood, making.question)
+        making.question = await making.timed("understand", recalled, making.question, parts)
     question = making.question
 
     yield Progress("retrieve")

@@ -18,7 +18,7 @@ from service.checking.cite import render
 from service.clock import StageClock
 from service.editions import period_of
 from service.fit import BOUNDARY_BYTES, prompt_of
-from service.history import AnswerRecord, ScoredChunk, keep_answer
+from service.history import AnswerRecord, RememberedFrom, ScoredChunk, keep_answer
 from service.parts import Parts
 from service.safety import inspect_output
 from service.trace import RetrievedChunk
@@ -230,6 +230,7 @@ class AnswerInProgress:
             safety=inspect_output(self.answer.answer) if self.answer else None,
             conversation_id=self.conversation_id,
             understood_as=self._understood_as,
+            remembered=tuple(RememberedFrom(one.kind, one.answer_id) for one in self.question.remembered),
             heard=tuple(turn.answer_id for turn in self.question.turns) if self.question.about else (),
         )
 

@@ -36,6 +36,7 @@ from service.engine.launch import find_model
 from service.engine.weights import revision
 from service.fallback import FallbackGenerator
 from service.late_interaction import LATE_INTERACTION, SHARE, LateInteraction
+from service.memory import load_memories
 from service.migrate import require_current_schema
 from service.nearness import open_background
 from service.parts import Parts, Prompting
@@ -138,6 +139,7 @@ def open_language_model(
         key_secret=key_secret(settings),
         releases=releases,
         repairs=load_repairs() if settings.repair else None,
+        memories=load_memories() if settings.history_tokens else None,
     )
     folder = folder_of(model)
     if admission is not None:

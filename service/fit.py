@@ -7,6 +7,7 @@ parts do not add up to those of the whole. Without one nothing has to fit but wh
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 
 from ingest.corpus.clock import today_utc
@@ -14,6 +15,7 @@ from ingest.corpus.errors import OverBudget
 from ingest.corpus.types import StoredChunk
 from service.capacity.budget import TokenBudget
 from service.editions import find_superseded
+from service.memory import recall
 from service.neutral import inert
 from service.pack import pack, passage_text, without_last
 from service.parts import Parts, Prompting
@@ -22,6 +24,7 @@ from service.settings import ServiceSettings
 from service.types import Evidence, Packed, Prompt, Question, RankedChunk
 
 BOUNDARY_BYTES = 8  # random ones, two hex digits each
+HISTORY_SHARE = 4  # a conversation has a quarter of the room for evidence at most
 SAMPLE_BOUNDARY = "0123456789abcdef"  # of the same length, where no real one is there yet
 
 
@@ -54,7 +57,23 @@ def prompt_of(
     question: Question, evidence: Sequence[Evidence], boundary: str, prompting: Prompting, note: str = ""
 ) -> Prompt:
     template = prompting.templates[question.language]
-    return build_prompt(question, evidence, template, prompting.chat, boundary, note)
+    notes = "\n\n".join(one for one in (prompting.told_before(question), note) if one)
+    return build_prompt(question, evidence, template, prompting.chat, boundary, notes)
+
+
+def recalled(question: Question, parts: Parts) -> Question:
+    """With what the language model is told of its conversation: at most what is set for it, and a share of
+    what evidence would have, so that no conversation pushes evidence out.
+
+    :raises OverBudget: as `budget_of`.
+    """
+    prompting = parts.prompting
+    if prompting is None or prompting.memories is None or not question.turns:
+        return question
+    room = budget_of(question, SAMPLE_BOUNDARY, prompting, parts.settings).evidence // HISTORY_SHARE
+    memory = prompting.memories[question.language]
+    told = recall(question.turns, memory, min(parts.settings.history_tokens, room), prompting.chat)
+    return replace(question, remembered=tuple(told))
 
 
 def fits(prompt: Prompt, prompting: Prompting, settings: ServiceSettings) -> bool:
@@ -74,12 +93,14 @@ def budget_of(
     system = chat.count(prompting.templates[question.language].system_text(question))
     asked = chat.count(inert(question.text, chat.control_tokens))
     whole = prompt_of(question, (), boundary, prompting).tokens
+    told = chat.count(prompting.told_before(question))
     return TokenBudget(
         context_window=settings.context_window,
         reserved_output=prompting.policy.max_new_tokens,
         system=system,
         current_input=asked,
-        template_overhead=max(whole - system - asked, 0),  # never less than the whole, all together
+        history=told,
+        template_overhead=max(whole - system - asked - told, 0),  # never less than the whole, all together
         safety_margin=settings.safety_margin,
     )
 

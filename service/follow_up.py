@@ -10,9 +10,9 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
+from ingest.read.language import HAN
 from ingest.sentences import sentence_spans
 from service.checking.overlap import content_words
-from service.question import HAN
 from service.types import Question, Turn
 
 TURNS_HEARD = 2  # questions before, nearest first, and the first sentence of the last answer
@@ -26,7 +26,7 @@ POINTS_BACK = re.compile(
 )
 POINTS_BACK_ZH = re.compile(
     r"^(?:那|还有|另外|要是|如果|但是|可是|所以|然后)|[它他她]们?|(?:这|那)(?:个|些|种|样|几|次|天|里|时|项|条|份|位|家|么)"
-    r"|上述|前者|后者|其中|[^什怎多要那这]呢[？?。]?$"
+    r"|上述|前者|后者|其中|[^什怎多要那这]呢(?:[？?。]|$)"
 )
 
 

@@ -18,7 +18,7 @@ from ingest.corpus.types import Principal
 from service.checking.cite import render
 from service.safety import SafetyResult
 from service.trace import RetrievedChunk, TracedCandidate, trace_candidates
-from service.types import Answer, AnswerLanguage, Citation, Statement, Verdict
+from service.types import Answer, AnswerLanguage, Citation, RememberedKind, Statement, Verdict
 
 GONE = Verdict("not_supported", "permitted", "source no longer available")
 WITHHELD: dict[AnswerLanguage, str] = {
@@ -49,6 +49,14 @@ class AnswerRow(Base):
 class ScoredChunk:
     chunk_id: int
     score: float
+
+
+@dataclass(frozen=True, slots=True)
+class RememberedFrom:
+    """That a piece of this kind was told, and of which answer it is; see `memory`."""
+
+    kind: RememberedKind
+    answer_id: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +93,7 @@ class AnswerRecord:
     safety: SafetyResult | None = None  # of the text shown; None where there is none
     conversation_id: str | None = None
     understood_as: str | None = None  # the follow-up as a question by itself; None: answered as it was asked
+    remembered: tuple[RememberedFrom, ...] = ()  # what the language model was told of them; not in words
     heard: tuple[str, ...] = ()  # ids of the answers before it that it was understood by
 
 

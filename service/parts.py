@@ -10,6 +10,7 @@ from ingest.corpus.errors import NotFound
 from ingest.corpus.seams import Embedder
 from ingest.corpus.snapshot import Corpus
 from service.capacity.admission import Admission
+from service.memory import MemoryTemplate
 from service.nearness import Background
 from service.prompt import PromptTemplate
 from service.releases.release import Release
@@ -18,7 +19,7 @@ from service.seams import ChatTokenizer, Generator, Judge, Reranker
 from service.secret import tenant_salt
 from service.settings import ServiceSettings
 from service.sufficiency import SufficiencyJudge
-from service.types import AnswerLanguage, GenerationPolicy
+from service.types import AnswerLanguage, GenerationPolicy, Question
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +31,7 @@ class Prompting:
     key_secret: bytes = field(repr=False)
     releases: Mapping[str, Release] = field(repr=False)  # by name: what it may be asked with
     repairs: Mapping[AnswerLanguage, RepairTemplate] | None = None  # None: there is no second try
+    memories: Mapping[AnswerLanguage, MemoryTemplate] | None = None  # None: nothing is told of a conversation
 
     @property
     def templates(self) -> Mapping[AnswerLanguage, PromptTemplate]:
@@ -52,12 +54,20 @@ class Prompting:
     def salt(self, tenant_id: str) -> str:
         return tenant_salt(self.key_secret, tenant_id)
 
+    def told_before(self, question: Question) -> str:
+        """What is said of the conversation behind the question; "" where it is the first."""
+        if self.memories is None:
+            return ""
+        return self.memories[question.language].note(question.remembered, self.chat.control_tokens)
+
     def versions(self, language: AnswerLanguage) -> dict[str, str]:
         repair = self.repairs[language].version if self.repairs else "none"
+        memory = self.memories[language].version if self.memories else "none"
         return {
             "prompt": self.templates[language].version,
             "policy": self.policy.version,
             "repair": repair,
+            "memory": memory,
         }
 
 

@@ -41,6 +41,7 @@ class ServiceSettings:
     context_window: int = setting(8192, "tokens that one sequence of the answering model may hold")
     reserved_output: int = setting(1024, "tokens kept free for the answer: the policy's max_new_tokens")
     safety_margin: int = setting(SAFETY_MARGIN_TOKENS, "tokens kept free beyond an exact count")
+    history_tokens: int = setting(512, "most tokens of a conversation that the model is told; 0: nothing")
     max_question_chars: int = setting(4000, "longest question accepted")
     search_depth: int = setting(50, "chunks taken from each of the two searches")
     max_evidence: int = setting(8, "most chunks that an answer may be built on")
@@ -92,6 +93,7 @@ class ServiceSettings:
         require_within(self, "port", 1, HIGHEST_PORT)
         require_within(self, "safety_margin", 0, self.context_window)
         require_within(self, "max_evidence_tokens", 0, self.context_window)
+        require_within(self, "history_tokens", 0, self.context_window)
         self._require_room()
         self._require_address()
         for name, ways in WAYS.items():

@@ -37,6 +37,18 @@ class Turn:
     refused: RefusalCode | None = None
 
 
+RememberedKind = Literal["goal", "constraint", "open", "asked", "said", "cited", "named"]
+
+
+@dataclass(frozen=True, slots=True)
+class Remembered:
+    """A piece of a conversation that a language model is told, never evidence; see `memory`."""
+
+    kind: RememberedKind
+    text: str
+    answer_id: str  # of the turn that it is from
+
+
 @dataclass(frozen=True, slots=True)
 class Question:
     """What was asked, already validated: not blank, within the limits, free of control characters."""
@@ -51,6 +63,7 @@ class Question:
     conversation_id: str = ""  # empty: a new one begins
     turns: tuple[Turn, ...] = ()  # of that conversation, oldest first
     as_asked: str | None = None  # None: as `text` has it
+    remembered: tuple[Remembered, ...] = ()  # of those turns, for a language model
     about: tuple[str, ...] = ()  # of the turns before, nearest first; the search listens to it a little
 
 
