@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 T = TypeVar("T")
+LONGEST_TOLD = ("check",)  # stages that come once a statement: how long one of them held it back at most
 
 
 @dataclass(slots=True)
@@ -17,6 +18,7 @@ class StageClock:
 
     started: float = field(default_factory=time.perf_counter)
     stages_ms: dict[str, float] = field(default_factory=dict)
+    longest_ms: dict[str, float] = field(default_factory=dict)  # of the times that a stage was gone through
 
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:
@@ -24,7 +26,9 @@ class StageClock:
         try:
             yield
         finally:
-            self.stages_ms[name] = self.stages_ms.get(name, 0.0) + self._since(start)
+            spent = self._since(start)
+            self.stages_ms[name] = self.stages_ms.get(name, 0.0) + spent
+            self.longest_ms[name] = max(self.longest_ms.get(name, 0.0), spent)
 
     async def each(self, name: str, pieces: AsyncIterator[T]) -> AsyncGenerator[T, None]:
         """The pieces as they come, the time waited for them added to the stage."""
@@ -42,7 +46,10 @@ class StageClock:
 
     def timings_ms(self) -> dict[str, float]:
         stages = {name: round(value, 3) for name, value in self.stages_ms.items()}
-        return {**stages, "e2e": self._since(self.started)}
+        longest = {
+            f"{name}_longest": self.longest_ms[name] for name in LONGEST_TOLD if name in self.longest_ms
+        }
+        return {**stages, **longest, "e2e": self._since(self.started)}
 
     @staticmethod
     def _since(start: float) -> float:

@@ -126,9 +126,11 @@ async def test_every_field_of_the_record_is_filled_for_an_answer(parts: Parts):
         "pack",
         "generate",
         "check",
+        "check_longest",
         "first_statement",
         "e2e",
     } <= record.timings_ms.keys()
+    assert 0 < record.timings_ms["check_longest"] < record.timings_ms["check"]  # of two statements
     assert record.finish_reason == "stop"
     assert [one.verdict.status for one in record.statements] == ["supported", "not_supported"]
     assert record.refusal_code is None

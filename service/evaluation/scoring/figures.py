@@ -37,6 +37,7 @@ PHASES = (
     "decode",
     "generate",
     "check",
+    "check_longest",
     "first_statement",
     "e2e",
 )
