@@ -65,29 +65,43 @@ class Client:
         :raises Unavailable: if nothing answers, or not in time.
         """
         data = None if body is None else json.dumps(body).encode()
-        return self._exchange(method, path, data, "application/json")
+        return self._json(self._exchange(method, path, data, "application/json"))
+
+    def text(self, path: str) -> str:
+        """What is no JSON there, as the metrics. Errors as of `send`."""
+        return self._exchange("GET", path, None, "application/json").decode("utf-8", "replace")
 
     def upload(self, collection_id: str, name: str, content: bytes, access: AccessList | None) -> Any:
         """As `send`; the document has its own access list, where it has one, from its first moment on."""
         boundary = secrets.token_hex(16)
         path = f"/v1/collections/{collection_id}/documents?wait=true"
         form = multipart(boundary, name, content, access)
-        return self._exchange("POST", path, form, f"multipart/form-data; boundary={boundary}")
+        return self._json(self._exchange("POST", path, form, f"multipart/form-data; boundary={boundary}"))
 
-    def _exchange(self, method: str, path: str, data: bytes | None, content_type: str) -> Any:
+    def _json(self, body: bytes) -> Any:
+        try:
+            return json.loads(body or b"null")
+        except ValueError as error:
+            raise self._silent(error) from error
+
+    def _exchange(self, method: str, path: str, data: bytes | None, content_type: str) -> bytes:
         headers = {"Authorization": f"Bearer {self.key}", "Content-Type": content_type}
         request = urllib.request.Request(self.url.rstrip("/") + path, data, headers, method=method)
         try:
             with OPENER.open(request, timeout=self.patience) as response:
-                return json.loads(response.read() or b"null")
+                body: bytes = response.read()
+                return body
         except urllib.error.HTTPError as error:
             with error:
                 raise Problem(error.code, f"{method} {path}", error.read()) from error
-        except (OSError, HTTPException, ValueError) as error:  # the last: it is no JSON
-            raise Unavailable(
-                f"{self.url} does not answer as the service would: {getattr(error, 'reason', error)}.",
-                next_step="Start the service, or correct its address.",
-            ) from error
+        except (OSError, HTTPException, ValueError) as error:  # the last: an address that is none
+            raise self._silent(error) from error
+
+    def _silent(self, error: Exception) -> Unavailable:
+        return Unavailable(
+            f"{self.url} does not answer as the service would: {getattr(error, 'reason', error)}.",
+            next_step="Start the service, or correct its address.",
+        )
 
 
 def multipart(boundary: str, name: str, content: bytes, access: AccessList | None) -> bytes:
