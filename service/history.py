@@ -185,6 +185,18 @@ def list_answers(session: Session, principal: Principal, most: int) -> tuple[Lis
     )
 
 
+def lengths_of_answers(session: Session, most: int) -> tuple[tuple[int, int], ...]:
+    """(input, output) tokens of the newest answers that a language model wrote, whatever the tenant."""
+    records = session.scalars(
+        select(AnswerRow.record)
+        .where(AnswerRow.answer.is_not(None))
+        .order_by(AnswerRow.created_at.desc(), AnswerRow.id.desc())
+        .limit(most)
+    )
+    read = (RECORD.validate_json(one) for one in records)
+    return tuple((one.input_tokens, one.output_tokens) for one in read if one.output_tokens)
+
+
 def withhold(answer: Answer, readable: set[tuple[str, int]]) -> Answer:
     """The answer without each statement that cites a document version outside `readable`."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import typer
 
+from service.cli.capacity_diagnose import diagnose
 from service.cli.capacity_geometry import geometry
 from service.cli.capacity_load import load
 from service.cli.capacity_plan import plan
@@ -20,5 +21,6 @@ capacity.command()(geometry)
 capacity.command()(replay)
 capacity.command()(plan)
 capacity.command()(load)
+capacity.command()(diagnose)
 capacity.command()(kv)
 capacity.command()(weights)
