@@ -1,4 +1,4 @@
-"""Ten steps, always in their order: each cause is found where it lies; what is not seen is never called well."""
+"""Ten steps, always in their order: each cause is found where it lies; what is unseen is not called well."""
 
 from __future__ import annotations
 
