@@ -57,7 +57,7 @@ def test_command_line_without_a_gpu() -> None:
         *("--host", "127.0.0.1", "--port", "8001", "--max-model-len", "4096"),
         *("--generation-config", "vllm", "--dtype", "float32"),
         *("--disable-access-log-for-endpoints", "/health,/metrics,/v1/models"),
-        *("--max-num-batched-tokens", "4096"),
+        *("--block-size", "32", "--max-num-batched-tokens", "4096"),
         *("--no-enable-log-requests", "--enable-per-request-metrics", "--enable-prompt-tokens-details"),
         *("--no-enable-chunked-prefill", "--enforce-eager"),
     ]
