@@ -22,6 +22,7 @@ from service.evaluation.scoring.prices import price_of, read_prices
 from service.evaluation.scoring.sanity import unmet
 from service.evaluation.scoring.score import SCORES
 from service.evaluation.scoring.sheet import read_sheet, score_run, write_sheet
+from service.evaluation.sets.cases import part_of
 from service.evaluation.sets.external import read_cases
 from service.evaluation.told import report_of
 
@@ -37,6 +38,7 @@ def run(
     url: Url = None,
     key_file: KeyFile = None,
     collection: Collection = None,
+    every: Annotated[int, typer.Option("--every", help="Ask each so manyth question only; 1: all.")] = 1,
     release: ReleaseName = None,
     as_json: Json = False,
 ) -> None:
@@ -46,7 +48,7 @@ def run(
     running service on which `citeward eval install` has put the set. What was asked before with the same set,
     program and settings is not asked again. Writes run.json, scores.jsonl and report.html.
     """
-    case_set, before = read_cases(folder), read_sheet(baseline) if baseline else None
+    case_set, before = part_of(read_cases(folder), every), read_sheet(baseline) if baseline else None
     costs = read_prices(prices) if prices else None
     embedder = local_embedder(context)
     found = ask_set(context, case_set, embedder, url, key_file, collection, release)
@@ -57,6 +59,7 @@ def run(
     price = None if costs is None else _price(costs, found.versions["model"])
     command = f"citeward eval run {folder}" + (f" --url {url} --key-file {key_file}" if url else "")
     command += f" --release {release}" if release else ""
+    command += f" --every {every}" if every > 1 else ""
     report = report_of(found, sheet, case_set, before, price, commands=(command,))
     (place / "report.html").write_text(report_page(report), "utf-8")
     if as_json:

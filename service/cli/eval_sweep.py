@@ -14,8 +14,9 @@ from service.cli.loaded import local_embedder
 from service.cli.local import installation
 from service.cli.show import Json, progress, say, show_json, show_rows
 from service.evaluation.report.page import report_page
+from service.evaluation.sets.cases import part_of
 from service.evaluation.sets.released import read_case_set
-from service.evaluation.sweep import part_of, sweep_report, sweep_set
+from service.evaluation.sweep import sweep_report, sweep_set
 
 ROOMS = "256,512,1024,2048"  # the last is about as much as the most passages that are taken have
 EVERY = 3  # of the shipped set 83 questions: intervals of .1 to either side, in some minutes

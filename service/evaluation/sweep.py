@@ -33,16 +33,6 @@ class AtRoom:
 Swept = Mapping[int, AtRoom]  # tokens of evidence at most -> what came of it, the least first
 
 
-def part_of(whole: CaseSet, every: int) -> CaseSet:
-    """Every so manyth question, over all documents.
-
-    :raises InvalidInput: if that is less than 1.
-    """
-    if every < 1:
-        raise InvalidInput(f"every must be at least 1, was: {every}.", field="every")
-    return replace(whole, cases=whole.cases[::every])
-
-
 def sweep_set(
     case_set: CaseSet,
     settings: ServiceSettings,

@@ -15,8 +15,8 @@ from ingest.read.text import read_text
 from service.checking.judge import LexicalSemanticJudge
 from service.evaluation.asking.attempts import Attempt, Run
 from service.evaluation.scoring.sheet import Sheet
-from service.evaluation.sets.cases import CaseSet
-from service.evaluation.sweep import AtRoom, Swept, curve, part_of, sweep_report, sweep_set
+from service.evaluation.sets.cases import CaseSet, part_of
+from service.evaluation.sweep import AtRoom, Swept, curve, sweep_report, sweep_set
 from service.settings import ServiceSettings
 from tests.fakes import HashEmbedder
 from tests.service.reports import read

@@ -6,9 +6,10 @@ Offsets and quotes are of the text that the service itself reads from a file.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
+from ingest.corpus.errors import InvalidInput
 from ingest.corpus.types import AccessList, Role
 from service.types import AnswerLanguage, Outcome
 
@@ -145,3 +146,13 @@ class CaseSet:
         """Case id -> way to slice -> the slice that it is in."""
         documents = {one.name: one for one in self.documents}
         return {case.id: case.slices(documents) for case in self.cases}
+
+
+def part_of(whole: CaseSet, every: int) -> CaseSet:
+    """Every so manyth question, over all documents.
+
+    :raises InvalidInput: if that is less than 1.
+    """
+    if every < 1:
+        raise InvalidInput(f"every must be at least 1, was: {every}.", field="every")
+    return replace(whole, cases=whole.cases[::every])
