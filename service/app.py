@@ -17,6 +17,7 @@ from ingest.corpus.settings import variable
 from ingest.pipeline import BETWEEN_BATCHES, Workbench, WorkerStops, work_off_next
 from service.api import (
     answers,
+    capacity,
     collections,
     conversations,
     documents,
@@ -54,6 +55,7 @@ ROUTERS = (
     people.routes,
     prompts.admin,
     tokens.routes,
+    capacity.admin,
     health.routes,
 )
 

@@ -8,15 +8,13 @@ from typing import Annotated
 import typer
 
 from ingest.corpus.errors import InvalidInput
-from service.capacity.curve import curve, html_of, svg_of
+from service.capacity.curve import html_of, svg_of
 from service.capacity.geometry import Geometry, geometries
-from service.capacity.gpus import GPUS, gpu_of
-from service.capacity.levers import levers
-from service.capacity.memory import GIB, Serving
-from service.capacity.planner import Plan, Profile, Wish
-from service.capacity.planner import plan as plan_for
+from service.capacity.gpus import GPUS
+from service.capacity.memory import GIB
+from service.capacity.planner import Plan, Profile
 from service.capacity.shapes import Request, read_trace, requests_of
-from service.capacity.versions import default_batch, version_of
+from service.capacity.wishes import Asked, planned, wish_of
 from service.cli.show import Json, say, show, show_json, show_rows
 
 Folder = Annotated[
@@ -76,29 +74,36 @@ def plan(
     Ends with 1 if they do not. Blocks are exact; the memory left for them is counted in part and estimated in
     part, and each part says which.
     """
-    version = version_of(vllm_version)
-    if version is None:
-        raise InvalidInput(f"{vllm_version!r} is no version of vLLM.", field="vllm_version")
-    card = gpu_of(gpu, gpu_gib)
-    batch = batched_tokens or default_batch(card.gib, "A100" if "a100" in card.name else "")
-    many = most_sequences or (1024 if batch > 2048 else 256)
-    serving = Serving(card, tp, utilization, batch, many, weights_gib, version)
-    requests = read_trace(trace) if trace else requests_of(input_tokens, output_tokens)
-    wish = Wish(serving, requests, concurrency, kv_dtype, block_size, max_model_len, profile)
-    geometry = _one(model)
-    found = plan_for(geometry, wish)
-    changes, points = levers(geometry, wish, found), curve(geometry, wish, found)
+    wish = wish_of(
+        Asked(
+            gpu=gpu,
+            requests=read_trace(trace) if trace else requests_of(input_tokens, output_tokens),
+            gpu_gib=gpu_gib,
+            tp=tp,
+            kv_dtype=kv_dtype,
+            concurrency=concurrency,
+            utilization=utilization,
+            batched_tokens=batched_tokens,
+            most_sequences=most_sequences,
+            block_size=block_size,
+            max_model_len=max_model_len,
+            weights_gib=weights_gib,
+            vllm_version=vllm_version,
+            profile=profile,
+        )
+    )
+    found = planned(_one(model), wish)
     if plot is not None:
-        drawn = svg_of(points, wish, found)
+        drawn = svg_of(found.curve, wish, found.plan)
         plot.write_text(html_of(drawn) if plot.suffix == ".html" else drawn, "utf-8")
     if as_json:
-        show_json({"plan": found, "levers": changes, "curve": points})
+        show_json(found)
     else:
-        _show(found, wish.longest)
-        show_rows(changes, LEVERS, as_json=False)
+        _show(found.plan, wish.longest)
+        show_rows(found.levers, LEVERS, as_json=False)
     if plot is not None:
         say(f"Written: {plot}")
-    if not found.fits:
+    if not found.plan.fits:
         raise typer.Exit(1)
 
 
