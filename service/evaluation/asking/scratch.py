@@ -12,6 +12,7 @@ from ingest.corpus import people
 from ingest.corpus.database import open_database
 from ingest.corpus.seams import Embedder
 from ingest.corpus.types import Principal
+from ingest.models import packs_folder
 from service.bootstrap import put_together
 from service.migrate import migrate
 from service.parts import Parts
@@ -26,6 +27,9 @@ def scratch_installation(settings: ServiceSettings, embedder: Embedder) -> Itera
     """The service's parts as the settings have them, over a database with one tenant and nobody in it."""
     with TemporaryDirectory(prefix="citeward-eval-") as folder:
         corpus = replace(settings.corpus, home=Path(folder), database_url="")
+        packs = packs_folder(settings.corpus.home).absolute()
+        if packs.is_dir():  # the settings may name one
+            packs_folder(corpus.home).symlink_to(packs, target_is_directory=True)
         database = open_database(corpus.sqlalchemy_url)
         try:
             migrate(database)
