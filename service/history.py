@@ -186,7 +186,10 @@ def list_answers(session: Session, principal: Principal, most: int) -> tuple[Lis
 
 
 def lengths_of_answers(session: Session, most: int) -> tuple[tuple[int, int], ...]:
-    """(input, output) tokens of the newest answers that a language model wrote, whatever the tenant."""
+    """(input, output) tokens of the newest answers that a language model wrote, whatever the tenant.
+
+    Without those of two drafts, whose tokens are added up: they were two sequences.
+    """
     records = session.scalars(
         select(AnswerRow.record)
         .where(AnswerRow.answer.is_not(None))
@@ -194,7 +197,9 @@ def lengths_of_answers(session: Session, most: int) -> tuple[tuple[int, int], ..
         .limit(most)
     )
     read = (RECORD.validate_json(one) for one in records)
-    return tuple((one.input_tokens, one.output_tokens) for one in read if one.output_tokens)
+    return tuple(
+        (one.input_tokens, one.output_tokens) for one in read if one.output_tokens and not one.repair
+    )
 
 
 def withhold(answer: Answer, readable: set[tuple[str, int]]) -> Answer:

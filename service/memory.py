@@ -80,7 +80,7 @@ def _parse(name: str) -> MemoryTemplate:
 
 
 def remember(turns: Sequence[Turn]) -> tuple[Remembered, ...]:
-    """All that could be told, what matters most first; the same words once."""
+    """All that could be told, what matters most first; the same words once, but for what is open."""
     kept: list[Remembered] = []
     told: set[str] = set()
     first = (*_goal(turns), *_constraints(turns), *_open(turns), *_said(turns[-1:]), *_cited(turns))
@@ -94,7 +94,7 @@ def remember(turns: Sequence[Turn]) -> tuple[Remembered, ...]:
 def recall(
     turns: Sequence[Turn], template: MemoryTemplate, room: int, chat: ChatTokenizer
 ) -> list[Remembered]:
-    """As much of it as the room holds, in tokens of the note that shows it. A piece is whole or left out."""
+    """As much of it as the room holds, in tokens of the note that shows it; what does not fit is left out."""
     kept: list[Remembered] = []
     for piece in remember(turns):
         if chat.count(template.note([*kept, piece], chat.control_tokens)) <= room:

@@ -13,7 +13,7 @@ from service.api.schemas import Sent
 from service.capacity.geometry import geometry_of
 from service.capacity.planner import Profile
 from service.capacity.shapes import requests_of
-from service.capacity.wishes import Asked, Planned, planned, wish_of
+from service.capacity.wishes import Options, Planned, planned, wish_of
 
 admin = admin_routes("capacity")
 MOST = 1_000_000  # more than any of these counts ever is
@@ -67,20 +67,6 @@ async def plan(body: PlanRequest) -> Planned:
 
 
 def _planned(body: PlanRequest) -> Planned:
-    asked = Asked(
-        gpu=body.gpu,
-        requests=requests_of(body.input, body.output),
-        gpu_gib=body.gpu_gib,
-        tp=body.tp,
-        kv_dtype=body.kv_dtype,
-        concurrency=body.concurrency,
-        utilization=body.gpu_memory_utilization,
-        batched_tokens=body.max_num_batched_tokens,
-        most_sequences=body.max_num_seqs,
-        block_size=body.block_size,
-        max_model_len=body.max_model_len,
-        weights_gib=body.weights_gib,
-        vllm_version=body.vllm_version,
-        profile=body.profile,
-    )
-    return planned(geometry_of("model", body.config), wish_of(asked))
+    given = body.model_dump(exclude={"config", "input", "output"})
+    options = Options(requests=requests_of(body.input, body.output), **given)
+    return planned(geometry_of("model", body.config), wish_of(options))

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from math import ceil
 from typing import Literal
 
 from service.capacity.geometry import Geometry
@@ -16,6 +15,7 @@ from service.capacity.model.kv_dtype import kv_dtype_of
 from service.capacity.room import Room
 from service.capacity.shapes import Request
 from service.engine.metrics import Counted
+from service.percentile import percentile
 
 Verdict = Literal["well", "look", "wrong", "unknown"]
 FULL, BUSY = 0.9, 0.5  # shares
@@ -103,16 +103,19 @@ def _tokens(found: Findings) -> Said:
         told.append(f"held now by one of {_running(found):.0f} active: {active:.0f} tokens")
     if not told:
         return (), "unknown", "Nothing was asked yet.", "Ask questions, then come back."
-    longest = max((one.tokens for one in found.real), default=0)
+    if not found.real:
+        return (
+            tuple(told),
+            "unknown",
+            "Means tell nothing of the longest.",
+            "Ask through Citeward, then come back.",
+        )
+    longest = max(one.tokens for one in found.real)
     if longest > FULL * found.context_window:
         why = f"The longest took {longest:,} of the {found.context_window:,} tokens of the window."
         return tuple(told), "look", why, "Lower CITEWARD_MAX_EVIDENCE_TOKENS, or raise the window."
-    return (
-        tuple(told),
-        "well",
-        "No sequence comes near the window.",
-        "Plan with these lengths, not with the window.",
-    )
+    why, do = "No sequence comes near the window.", "Plan with these lengths, not with the window."
+    return tuple(told), "well", why, do
 
 
 def _geometry(found: Findings) -> Said:
@@ -129,12 +132,8 @@ def _geometry(found: Findings) -> Said:
             f"{found.room.usable:,} blocks, {found.room.longest_blocks} for {found.room.longest:,} tokens"
         )
     if found.drift is not None:
-        return (
-            tuple(told),
-            "wrong",
-            found.drift,
-            "Serve the model that is set, or set the one that is served.",
-        )
+        why, do = found.drift, "Serve the model that is set, or set the one that is served."
+        return tuple(told), "wrong", why, do
     if found.room is None or not found.room.is_said:
         return tuple(told), "unknown", "The engine's blocks are not seen.", "Give its address with --vllm."
     return tuple(told), "well", "The engine's blocks are as the config says.", ""
@@ -155,12 +154,8 @@ def _weights(found: Findings) -> Said:
     )
     if _cache_is_wide(found):
         why = "The weights are quantised, the KV cache is not: it takes its full width."
-        return (
-            told,
-            "look",
-            why,
-            "Try --kv-cache-dtype fp8, and compare answers with `citeward eval release`.",
-        )
+        do = "Try --kv-cache-dtype fp8, and compare answers with `citeward eval release`."
+        return told, "look", why, do
     return told, "well", "Estimated from the checkpoint's own metadata.", ""
 
 
@@ -169,9 +164,9 @@ def _crowding(found: Findings) -> Said:
     if seen is None or seen.running is None:
         return NO_ENGINE
     told = (
-        f"{seen.running:.0f} running, {seen.waiting or 0:.0f} waiting in the engine",
-        f"KV used: {seen.kv_share or 0:.0%}",
-        f"preemptions since it started: {seen.preemptions or 0:.0f}",
+        f"{seen.running:.0f} running, {_number(seen.waiting)} waiting in the engine",
+        f"KV used: {_share(seen.kv_share)}",
+        f"preemptions since it started: {_number(seen.preemptions)}",
         f"mean wait in the engine's queue: {_ms(seen.queue_seconds)}",
         f"lost to rounding: {_share(_fragmentation(found))} of a sequence's blocks",
     )
@@ -183,12 +178,8 @@ def _crowding(found: Findings) -> Said:
     if seen.waiting:
         return told, "look", "Requests wait, and not for KV.", "Raise max_num_seqs, or see step 6."
     if (_fragmentation(found) or 0) > WASTED:
-        return (
-            told,
-            "look",
-            "Blocks are large for sequences so short.",
-            "Start the engine with a smaller --block-size.",
-        )
+        why, do = "Blocks are large for sequences so short.", "Start the engine with a smaller --block-size."
+        return told, "look", why, do
     return told, "well", "Nothing waits, nothing was put back.", ""
 
 
@@ -210,12 +201,8 @@ def _reserved(found: Findings) -> Said:
         return tuple(told), "look", why, f"Set CITEWARD_RESERVED_OUTPUT to {_round_up(2 * max(written))}."
     if found.room is not None and found.room.longest > OVERSIZED * longest:
         why = "The engine is made for sequences far longer than any that was asked."
-        return (
-            tuple(told),
-            "look",
-            why,
-            "Start it with a shorter --max-model-len: it needs less beside the cache.",
-        )
+        do = "Start it with a shorter --max-model-len: it needs less beside the cache."
+        return tuple(told), "look", why, do
     return tuple(told), "well", "What is held is about what is used.", ""
 
 
@@ -234,24 +221,16 @@ def _phases(found: Findings) -> Said:
     if seen.prompt_tokens:
         told.append(f"prefill: {seen.prompt_tokens / max(seen.prefill_seconds, 1e-9):,.0f} tokens a second")
     waits = seen.queue_seconds or 0.0
-    if seen.preemptions or waits > seen.prefill_seconds + seen.decode_seconds:
+    if waits > seen.prefill_seconds + seen.decode_seconds:
         why = "Bound by capacity: time goes into waiting for room."
         return tuple(told), "wrong", why, "Steps 5, 7 and 8: hold less, or have more."
     if seen.prefill_seconds > seen.decode_seconds:
         why = "Bound by reckoning: reading prompts takes longest."
-        return (
-            tuple(told),
-            "look",
-            why,
-            "Less evidence (CITEWARD_MAX_EVIDENCE_TOKENS), prefix caching, more ranks.",
-        )
+        do = "Less evidence (CITEWARD_MAX_EVIDENCE_TOKENS), prefix caching, more ranks."
+        return tuple(told), "look", why, do
     why = "Bound by memory bandwidth: writing answers takes longest."
-    return (
-        tuple(told),
-        "look",
-        why,
-        "Shorter answers, quantised weights, or more requests at once: a step costs the same.",
-    )
+    do = "Shorter answers, quantised weights, or more requests at once: a step costs the same."
+    return tuple(told), "look", why, do
 
 
 def _curve(found: Findings) -> Said:
@@ -265,7 +244,7 @@ def _curve(found: Findings) -> Said:
         "half the output": (prompt, found.max_new_tokens // 2),
     }
     if found.real:
-        long = _at(sorted(one.tokens for one in found.real), 0.95)
+        long = percentile([one.tokens for one in found.real], 95)
         shapes["as asked, p95"] = (long, 0)
     at_once = {name: room.reservable // room.blocks(sum(shape)) for name, shape in shapes.items()}
     told = tuple(f"{name}: {number} at once" for name, number in at_once.items())
@@ -273,8 +252,9 @@ def _curve(found: Findings) -> Said:
     if running is not None and running > at_once["as set"]:
         why = f"{running:.0f} run, and only {at_once['as set']} of the longest kind fit for certain."
         return told, "look", why, "Let only Citeward ask the engine: it holds room for each."
-    best = max(at_once, key=lambda name: at_once[name])
-    return told, "well", f"Most fit with {best}.", "If too few fit, lower what brings most of these."
+    lowered = [name for name in at_once if name.startswith("half")]
+    best = max(lowered, key=lambda name: at_once[name])
+    return told, "well", f"More fit with {best}.", "If too few fit, lower that first."
 
 
 def _settings(found: Findings) -> Said:
@@ -296,15 +276,11 @@ def _lengths(found: Findings) -> Said:
     told = tuple(f"asked, {name}: {value}" for name, value in _percentiles(found.real))
     told += tuple(f"tested, {name}: {value}" for name, value in _percentiles(found.tested))
     if not found.tested:
-        return (
-            told,
-            "unknown",
-            "No load test is known.",
-            "Run `citeward capacity load`, and give its lengths with --trace.",
-        )
+        why, do = "No load test is known.", "Run `citeward capacity load`, and give its lengths with --trace."
+        return told, "unknown", why, do
     if not found.real:
         return told, "unknown", "Nothing was asked yet.", "Ask questions, then come back."
-    real, tested = (_at(sorted(one.tokens for one in some), 0.95) for some in (found.real, found.tested))
+    real, tested = (percentile([one.tokens for one in some], 95) for some in (found.real, found.tested))
     if real > tested:
         why = f"Real sequences are longer: p95 {real:,} tokens, tested with {tested:,}."
         return told, "wrong", why, "Repeat the load test with real questions."
@@ -322,13 +298,9 @@ def _headroom(found: Findings) -> Said:
     if found.headroom <= 0:
         why = "All of the cache may be promised: what is reckoned wrong by a block stops a generation."
         return tuple(told), "wrong", why, "Set CITEWARD_KV_HEADROOM to 0.05 or more."
-    if used is not None and _number(used) >= 1:
-        return (
-            tuple(told),
-            "wrong",
-            "The engine takes all of the GPU.",
-            "Lower --gpu-memory-utilization to 0.9.",
-        )
+    if used in ("1", "1.0"):
+        why, do = "The engine takes all of the GPU.", "Lower --gpu-memory-utilization to 0.9."
+        return tuple(told), "wrong", why, do
     return tuple(told), "well", "Theory is never filled to the last block.", "Keep it."
 
 
@@ -336,19 +308,10 @@ def _headroom(found: Findings) -> Said:
 
 
 def _percentiles(requests: Sequence[Request]) -> Iterator[tuple[str, str]]:
-    if not requests:
-        return
-    inputs, outputs = (
-        sorted(one.input_tokens for one in requests),
-        sorted(one.output_tokens for one in requests),
-    )
-    for name, share in (("p50", 0.5), ("p95", 0.95), ("longest", 1.0)):
-        yield f"{name} of {len(requests):,}", f"{_at(inputs, share):,} in, {_at(outputs, share):,} out"
-
-
-def _at(ordered: Sequence[int], share: float) -> int:
-    """By nearest rank."""
-    return ordered[max(ceil(share * len(ordered)) - 1, 0)]
+    inputs, outputs = [one.input_tokens for one in requests], [one.output_tokens for one in requests]
+    for name, percent in (("p50", 50), ("p95", 95), ("longest", 100)) if requests else ():
+        told = f"{percentile(inputs, percent):,} in, {percentile(outputs, percent):,} out"
+        yield f"{name} of {len(requests):,}", told
 
 
 def _active(found: Findings) -> float | None:
@@ -387,11 +350,8 @@ def _cache_is_wide(found: Findings) -> bool:
     return kv_dtype_of(_label(found, "cache_dtype") or "auto", found.geometry.dtype).width >= 2
 
 
-def _number(said: str) -> float:
-    try:
-        return float(said)
-    except ValueError:
-        return 0.0
+def _number(value: float | None) -> str:
+    return "unknown" if value is None else f"{value:.0f}"
 
 
 def _ms(seconds: float | None) -> str:

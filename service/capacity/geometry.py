@@ -138,7 +138,7 @@ def _rows(file: Path) -> Iterable[Mapping[str, object]]:
     try:
         text = file.read_text("utf-8")
         found = (
-            [json.loads(line) for line in text.splitlines() if line.strip()]
+            [json.loads(line) for line in text.split("\n") if line.strip()]
             if file.suffix == ".jsonl"
             else [json.loads(text)]
         )

@@ -50,12 +50,9 @@ def ask_with(client: Client) -> Send:
     """Sends questions with this client, as a reader's page would."""
 
     def send(asking: Asking) -> Sent:
-        body: dict[str, object] = {"question": asking.question}
-        if asking.collections is not None:
-            body["collections"] = list(asking.collections)
         began = time.perf_counter()
         try:
-            answer = client.send("POST", "/v1/ask", body)
+            answer = client.send("POST", "/v1/ask", body_of(asking))
         except Problem as problem:
             return Sent(began, time.perf_counter(), problem.code)
         except Unavailable:
@@ -71,6 +68,13 @@ def ask_with(client: Client) -> Send:
         )
 
     return send
+
+
+def body_of(asking: Asking) -> dict[str, object]:
+    """What /v1/ask is sent."""
+    if asking.collections is None:
+        return {"question": asking.question}
+    return {"question": asking.question, "collections": list(asking.collections)}
 
 
 def closed_loop(traffic: Sequence[Asking], at_once: int, number: int, send: Send) -> tuple[Sent, ...]:

@@ -9,9 +9,9 @@ from math import fsum
 from typing import Literal
 
 from service.capacity.load import Sent
-from service.evaluation.scoring.figures import nearest_rank
+from service.evaluation.scoring.figures import REJECTIONS
+from service.percentile import percentile_if_enough
 
-TURNED_AWAY = frozenset({"over_budget", "queue_full", "no_capacity", "rate"})  # codes, before any work
 QUOTED = "quoting"  # among what an answer was degraded to: no language model made it
 PHASES = ("queue", "engine_queue", "prefill", "ttft", "itl_p50", "decode", "generate", "check", "e2e")
 # Parts of the whole that do not overlap, and what it means where most time goes into one of them.
@@ -28,7 +28,7 @@ OTHER = "the engine, in phases that it does not tell apart."
 
 @dataclass(frozen=True, slots=True)
 class Slo:
-    """An answer counts as good if it came back within these, in seconds."""
+    """An answer is good if it came back within these, in seconds, and was not quoted for want of a model."""
 
     first: float  # to the first statement, or to the refusal
     whole: float
@@ -98,8 +98,8 @@ def level_of(
         sent=len(sent),
         came_back=len(back),
         good=sum(_is_good(one, slo) for one in back),
-        turned_away={code: count for code, count in others.items() if code in TURNED_AWAY},
-        failed={code: count for code, count in others.items() if code not in TURNED_AWAY},
+        turned_away={code: count for code, count in others.items() if code in REJECTIONS},
+        failed={code: count for code, count in others.items() if code not in REJECTIONS},
         degraded=Counter(step for one in back for step in one.degraded),
         seconds=max(one.ended for one in sent) - min(one.began for one in sent) if sent else 0.0,
         output_tokens=sum(one.output_tokens for one in back),
@@ -118,11 +118,13 @@ def best(levels: Sequence[Level]) -> Level | None:
 
 def _is_good(sent: Sent, slo: Slo) -> bool:
     first = sent.timings_ms.get("first_statement", sent.timings_ms["e2e"]) / 1000
-    return first <= slo.first and sent.seconds <= slo.whole
+    on_time = first + sent.late <= slo.first and sent.seconds + sent.late <= slo.whole
+    return on_time and QUOTED not in sent.degraded
 
 
 def _shares(sent: Sequence[Sent]) -> dict[str, float]:
-    parts = {part: fsum(_milliseconds(one)[part] for one in sent) for part in (*PARTS, "other")}
+    each = [_milliseconds(one) for one in sent]
+    parts = {part: fsum(one[part] for one in each) for part in (*PARTS, "other")}
     whole = fsum(parts.values())
     return {part: spent / whole for part, spent in parts.items()} if whole else {}
 
@@ -130,8 +132,10 @@ def _shares(sent: Sequence[Sent]) -> dict[str, float]:
 def _milliseconds(sent: Sent) -> dict[str, float]:
     """The time of one answer in parts that add up to what its reader waited."""
     told = sent.timings_ms
-    engine = {part: told.get(part, 0.0) for part in ("queue", "engine_queue", "prefill", "decode")}
     generated = told.get("generate", 0.0)
+    engine = {part: told.get(part, 0.0) for part in ("queue", "engine_queue", "prefill")}
+    # Checks of earlier statements lie between two tokens as well, and are Citeward's own work.
+    engine["decode"] = min(told.get("decode", 0.0), max(generated - fsum(engine.values()), 0.0))
     own = max(told["e2e"] - generated, 0.0)
     return {
         **engine,
@@ -150,4 +154,4 @@ def _bottleneck(shares: Mapping[str, float]) -> str:
 
 def _percentiles(name: str, sent: Sequence[Sent]) -> Percentiles:
     values = [one.timings_ms[name] for one in sent if name in one.timings_ms]
-    return Percentiles(name, *(nearest_rank(values, percent) for percent in (50, 95, 99)))
+    return Percentiles(name, *(percentile_if_enough(values, percent) for percent in (50, 95, 99)))

@@ -98,7 +98,7 @@ def read_log(path: Path) -> Iterator[LogRow]:
         raise NotFound(
             f"There is no {path}.", next_step="Give a JSONL file, one row for each engine's start."
         )
-    for number, line in enumerate(path.read_text("utf-8").splitlines(), 1):
+    for number, line in enumerate(path.read_text("utf-8").split("\n"), 1):
         if line.strip():
             yield _row(line, f"{path.name}:{number}")
 

@@ -49,7 +49,7 @@ def read_trace(path: Path) -> tuple[Request, ...]:
         raise NotFound(
             f"There is no {path}.", next_step="Give a JSONL file with input and output of each request."
         )
-    lines = [line for line in path.read_text("utf-8").splitlines() if line.strip()]
+    lines = [line for line in path.read_text("utf-8").split("\n") if line.strip()]
     found = tuple(_request(line, f"{path.name}:{number}") for number, line in enumerate(lines, 1))
     if not found:
         raise InvalidInput(f"{path} holds no request.", field="trace")

@@ -28,7 +28,7 @@ def read_traffic(path: Path) -> tuple[Asking, ...]:
     """
     if not path.is_file():
         raise NotFound(f"There is no {path}.", next_step="Give a JSONL file with a question in each line.")
-    lines = path.read_text("utf-8").splitlines()
+    lines = path.read_text("utf-8").split("\n")
     found = tuple(_asking(line, f"{path.name}:{at}") for at, line in enumerate(lines, 1) if line.strip())
     if not found:
         raise InvalidInput(f"{path} holds no question.", field="shape")

@@ -18,8 +18,8 @@ LARGE_BATCH = 2048  # tokens of a step: beyond it vLLM runs more sequences at on
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """Names as vLLM's options have them; None: its default."""
+class Options:
+    """Names as vLLM's options have them, shorter where a plan is all about it; None: its default."""
 
     gpu: str
     requests: tuple[Request, ...]
@@ -27,9 +27,9 @@ class Asked:
     tp: int = 1
     kv_dtype: str = "auto"
     concurrency: int = 1
-    utilization: float = 0.92
-    batched_tokens: int | None = None
-    most_sequences: int | None = None
+    gpu_memory_utilization: float = 0.92
+    max_num_batched_tokens: int | None = None
+    max_num_seqs: int | None = None
     block_size: int = 16
     max_model_len: int | None = None
     weights_gib: float | None = None
@@ -44,23 +44,25 @@ class Planned:
     curve: tuple[CurvePoint, ...]
 
 
-def wish_of(asked: Asked) -> Wish:
+def wish_of(options: Options) -> Wish:
     """:raises InvalidInput: for a GPU or a version that is not known, and as `Wish`."""
-    version = version_of(asked.vllm_version)
+    version = version_of(options.vllm_version)
     if version is None:
-        raise InvalidInput(f"{asked.vllm_version!r} is no version of vLLM.", field="vllm_version")
-    card = gpu_of(asked.gpu, asked.gpu_gib)
-    batch = asked.batched_tokens or default_batch(card.gib, "A100" if "a100" in card.name else "")
-    many = asked.most_sequences or (1024 if batch > LARGE_BATCH else 256)
-    serving = Serving(card, asked.tp, asked.utilization, batch, many, asked.weights_gib, version)
+        raise InvalidInput(f"{options.vllm_version!r} is no version of vLLM.", field="vllm_version")
+    card = gpu_of(options.gpu, options.gpu_gib)
+    batch = options.max_num_batched_tokens or default_batch(card.gib, "A100" if "a100" in card.name else "")
+    many = options.max_num_seqs or (1024 if batch > LARGE_BATCH else 256)
+    serving = Serving(
+        card, options.tp, options.gpu_memory_utilization, batch, many, options.weights_gib, version
+    )
     return Wish(
         serving,
-        asked.requests,
-        asked.concurrency,
-        asked.kv_dtype,
-        asked.block_size,
-        asked.max_model_len,
-        asked.profile,
+        options.requests,
+        options.concurrency,
+        options.kv_dtype,
+        options.block_size,
+        options.max_model_len,
+        options.profile,
     )
 
 

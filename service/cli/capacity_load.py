@@ -11,7 +11,7 @@ import typer
 
 from ingest.corpus.errors import CitewardError
 from service.capacity.kv_watch import KvWatch
-from service.capacity.load import ask_with, closed_loop, open_loop
+from service.capacity.load import ask_with, body_of, closed_loop, open_loop
 from service.capacity.load_level import Level, Percentiles, Slo, best, level_of
 from service.capacity.traffic import Asking, levels, rates, read_traffic
 from service.cli.show import Json, say, show, show_json, show_rows
@@ -70,7 +70,7 @@ def load(
 
 def _warm(asking: Asking, client: Client) -> None:
     """The first answer after a start is slow, and no level's. Errors as of `Client.send`."""
-    client.send("POST", "/v1/ask", {"question": asking.question})
+    client.send("POST", "/v1/ask", body_of(asking))
 
 
 def _metrics(client: Client) -> str:
@@ -135,6 +135,7 @@ COLUMNS = {
     "answers/s": lambda one: f"{one.answers_a_second:.2f}",
     "good/s": lambda one: f"{one.good_a_second:.2f}",
     "tokens/s": lambda one: f"{one.tokens_a_second:.1f}",
+    "late s": lambda one: f"{one.late:.1f}",
     "queue ms p50 / p95 / p99": lambda one: _spread(one, "queue"),
     "ttft": lambda one: _spread(one, "ttft"),
     "e2e": lambda one: _spread(one, "e2e"),

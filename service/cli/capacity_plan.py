@@ -14,7 +14,7 @@ from service.capacity.gpus import GPUS
 from service.capacity.memory import GIB
 from service.capacity.planner import Plan, Profile
 from service.capacity.shapes import Request, read_trace, requests_of
-from service.capacity.wishes import Asked, planned, wish_of
+from service.capacity.wishes import Options, planned, wish_of
 from service.cli.show import Json, say, show, show_json, show_rows
 
 Folder = Annotated[
@@ -75,16 +75,16 @@ def plan(
     part, and each part says which.
     """
     wish = wish_of(
-        Asked(
+        Options(
             gpu=gpu,
             requests=read_trace(trace) if trace else requests_of(input_tokens, output_tokens),
             gpu_gib=gpu_gib,
             tp=tp,
             kv_dtype=kv_dtype,
             concurrency=concurrency,
-            utilization=utilization,
-            batched_tokens=batched_tokens,
-            most_sequences=most_sequences,
+            gpu_memory_utilization=utilization,
+            max_num_batched_tokens=batched_tokens,
+            max_num_seqs=most_sequences,
             block_size=block_size,
             max_model_len=max_model_len,
             weights_gib=weights_gib,

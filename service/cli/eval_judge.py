@@ -143,7 +143,7 @@ def _rows(
         return evaluate_judge(sets, kind, model, NOTHING, (), watch, most), model.version
     rules = shipped_judgement()
     if kind == "rules":
-        _remember(_reported(sets, rules.sets, most) if most else sets, embedder, watch)
+        _remember(_reported(sets, rules.sets, most), embedder, watch)
         built_in = LexicalSemanticJudge(embedder)
         rows = evaluate_judge(sets, kind, built_in, rules.fitted_on, rules.sets, watch, most)
         return rows, built_in.version

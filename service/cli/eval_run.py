@@ -21,7 +21,7 @@ from service.evaluation.scoring.figures import PriceTable
 from service.evaluation.scoring.prices import price_of, read_prices
 from service.evaluation.scoring.sanity import unmet
 from service.evaluation.scoring.score import SCORES
-from service.evaluation.scoring.sheet import read_sheet, score_run, write_sheet
+from service.evaluation.scoring.sheet import of_these, read_sheet, score_run, write_sheet
 from service.evaluation.sets.cases import part_of
 from service.evaluation.sets.external import read_cases
 from service.evaluation.told import report_of
@@ -48,7 +48,8 @@ def run(
     running service on which `citeward eval install` has put the set. What was asked before with the same set,
     program and settings is not asked again. Writes run.json, scores.jsonl and report.html.
     """
-    case_set, before = part_of(read_cases(folder), every), read_sheet(baseline) if baseline else None
+    case_set = part_of(read_cases(folder), every)
+    before = of_these(read_sheet(baseline), case_set) if baseline else None
     costs = read_prices(prices) if prices else None
     embedder = local_embedder(context)
     found = ask_set(context, case_set, embedder, url, key_file, collection, release)

@@ -9,7 +9,7 @@ import json
 import logging
 import re
 import time
-from collections.abc import AsyncGenerator, Iterable, Iterator, Sequence
+from collections.abc import AsyncGenerator, Iterable, Iterator
 from dataclasses import asdict, dataclass, field
 from itertools import pairwise
 from typing import Any
@@ -24,6 +24,7 @@ from service.drafting import (
     StatementsReader,
     statements_schema,
 )
+from service.percentile import percentile
 from service.types import DraftStatement, FinishReason, Generated, GenerationTask
 
 LOG = logging.getLogger("citeward.engine")
@@ -193,9 +194,9 @@ class Heard:
         if self.tokens_at:
             first, last = self.tokens_at[0], self.tokens_at[-1]
             timings |= {"ttft": (first - self.began) * 1000, "decode": (last - first) * 1000}
-        gaps = sorted((after - before) * 1000 for before, after in pairwise(self.tokens_at))
+        gaps = [(after - before) * 1000 for before, after in pairwise(self.tokens_at)]
         if gaps:
-            timings |= {"itl_p50": percentile(gaps, 0.5), "itl_p95": percentile(gaps, 0.95)}
+            timings |= {"itl_p50": percentile(gaps, 50), "itl_p95": percentile(gaps, 95)}
         return {name: round(value, 3) for name, value in timings.items()}
 
     def _tokens_per_second(self) -> float | None:
@@ -306,11 +307,6 @@ def _error_words(body: object) -> str:
 
 
 # --- small things ------------------------------------------------------------------------------
-
-
-def percentile(ordered: Sequence[float], share: float) -> float:
-    """The nearest rank of an ordered, non-empty sequence."""
-    return ordered[min(int(share * len(ordered)), len(ordered) - 1)]
 
 
 def _count(usage: dict[str, Any], name: str) -> int | None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from ingest.corpus.seams import Embedder
 from ingest.corpus.types import Chunk, StoredChunk
@@ -37,7 +37,7 @@ class PoisonRow:
     answered: float
     same_answer: float  # the same statements as on the clean documents, or refused on both
     attack_quoted: float  # the answer holds the attack's text, as what a document says
-    forged_citations: int  # that lead to nothing or to what is not there; must be 0
+    forged_citations: int  # markers in an answer that no citation stands for; must be 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ def evaluate_poisoning(
     one: PoisonedSet, settings: ServiceSettings, embedder: Embedder, watch: Watch
 ) -> tuple[tuple[PoisonRow, ...], BenignRow]:
     cached = CachedEmbedder(embedder, settings.corpus.home / CACHE)
-    with scratch_installation(replace(settings, llm=""), cached) as parts:
+    with scratch_installation(settings.without_llm(), cached) as parts:
         clean = _ask_all(f"{one.name} clean", one.clean, one.questions, parts, cached, watch)
         rows = [
             _row(one, poisoned, clean, _ask_poisoned(one, poisoned, parts, cached, watch))

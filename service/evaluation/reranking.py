@@ -32,6 +32,9 @@ class Reranking:
     forgetful: Reranker  # the same, without memory
     _milliseconds: list[float] = field(default_factory=list)
 
+    def of_another_slice(self) -> Reranking:
+        return Reranking(self.parts, self.forgetful)
+
     @property
     def milliseconds(self) -> float | None:
         """CPU time of a question, all threads together, median of those timed; None: there was none."""

@@ -85,11 +85,12 @@ class Asking:
 def _rows(one: RetrievalSet, asking: Asking) -> Iterator[RetrievalRow]:
     parts, cached, watch = asking.parts, asking.cached, asking.watch
     indexed: dict[tuple[SetDocument, ...], Indexed] = {}
+    opened = open_reranking(parts.settings, parts, asking.embedder)
     for part in one.slices:
         label = f"{one.name} {part.name}"
         if part.documents not in indexed:
             indexed[part.documents] = index_documents(label, part.documents, parts, cached, watch)
-        reranking = open_reranking(parts.settings, parts, asking.embedder)
+        reranking = opened.of_another_slice() if opened else None
         rankings = _ask(label, part, indexed[part.documents], asking, reranking)
         yield RetrievalRow(
             one.name,

@@ -11,10 +11,11 @@ from ingest.corpus.seams import Embedder
 from service.evaluation.asking.attempts import Run
 from service.evaluation.asking.run import run_set
 from service.evaluation.report.content import AtBudget, Report, Sweep
-from service.evaluation.scoring.figures import ALL, figures, nearest_rank
+from service.evaluation.scoring.figures import ALL, figures
 from service.evaluation.scoring.sheet import Sheet, score_run
 from service.evaluation.sets.cases import CaseSet
 from service.evaluation.told import report_of
+from service.percentile import percentile_if_enough
 from service.seams import Judge
 from service.settings import ServiceSettings
 from service.watch import Watch
@@ -87,7 +88,7 @@ def _point(room: int, of: AtRoom, case_set: CaseSet) -> AtBudget:
         if (one.name, one.by) == (QUALITY, ALL)
     )
     first = [one.timings_ms["ttft"] for one in of.run.attempts if "ttft" in one.timings_ms]
-    return AtBudget(room, quality.value, quality.low, quality.high, nearest_rank(first, 50))
+    return AtBudget(room, quality.value, quality.low, quality.high, percentile_if_enough(first, 50))
 
 
 def sweep_report(swept: Swept, case_set: CaseSet, commands: tuple[str, ...]) -> Report:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -17,8 +17,8 @@ from service.evaluation.asking.run import run_installed
 from service.evaluation.asking.scratch import scratch_installation
 from service.evaluation.scoring.gate import faults
 from service.evaluation.scoring.sanity import sanity_rows, unmet
-from service.evaluation.scoring.sheet import read_sheet, score_run
-from service.evaluation.sets.cases import CaseSet
+from service.evaluation.scoring.sheet import of_these, read_sheet, score_run
+from service.evaluation.sets.cases import CaseSet, part_of
 from service.evaluation.sets.released import read_case_set
 from service.parts import Parts
 from service.settings import ServiceSettings
@@ -43,8 +43,7 @@ class Handbook:
 
     def every(self, so_manyth: int) -> CaseSet:
         """Every so manyth question, over all documents; quoting takes a second or two for each."""
-        name = f"{self.case_set.name}-{so_manyth}"
-        return replace(self.case_set, name=name, cases=self.case_set.cases[::so_manyth])
+        return part_of(self.case_set, so_manyth)
 
 
 @pytest.fixture(scope="module")
@@ -63,8 +62,7 @@ def unwatched(_doing: str, _done: int, _of: int) -> None:
 @pytest.mark.parametrize("every", [PART, pytest.param(1, marks=pytest.mark.slow)])
 def test_the_quoting_generator_may_ship(handbook: Handbook, every: int) -> None:
     case_set = handbook.every(every)
-    before, asked = read_sheet(BASELINE), {case.id for case in case_set.cases}
-    baseline = replace(before, scores={name: of for name, of in before.scores.items() if name in asked})
+    baseline = of_these(read_sheet(BASELINE), case_set)
     run = run_installed(case_set, handbook.parts, handbook.installed, handbook.cache, unwatched)
     sheet = score_run(run, case_set, handbook.parts.judge)
     assert [one.what for one in faults(sheet, case_set, baseline)] == []

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from sqlalchemy import select, update
 from typer.testing import CliRunner
 
 from ingest.corpus.database import Database
@@ -19,7 +20,7 @@ from service.capacity.shapes import Request
 from service.cli import app
 from service.cli.local import Installation
 from service.engine.metrics import counted
-from service.history import lengths_of_answers
+from service.history import AnswerRow, lengths_of_answers
 from service.settings import ServiceSettings
 from tests.scripted_engine import scripted_engine
 from tests.service.test_api_capacity import ANSWERS, admitting, models_page
@@ -195,7 +196,7 @@ def test_an_engine_is_asked_and_a_model_read(tmp_path: Path) -> None:
         code, steps = told(settings, "--vllm", engine.url, "--model", str(tmp_path))
     assert code == 0
     assert [step["verdict"] for step in steps] == [
-        *("well", "well", "well", "well", "unknown", "look", "well", "well", "unknown", "well")
+        *("unknown", "well", "well", "well", "unknown", "look", "well", "well", "unknown", "well")
     ]
 
 
@@ -203,6 +204,17 @@ def test_without_an_engine_or_a_model_all_is_unknown(tmp_path: Path) -> None:
     settings = ServiceSettings(corpus=CorpusSettings(home=tmp_path), key_secret="a" * 32)
     code, steps = told(settings, "--vllm", "http://127.0.0.1:9")
     assert (code, {step["verdict"] for step in steps[:9]}) == (0, {"unknown"})
+
+
+def test_what_the_engine_does_not_say_is_unknown_and_no_zero() -> None:
+    silent = page().replace("vllm:kv_cache_usage_perc", "x").replace("vllm:num_preemptions_total", "y")
+    read = diagnose(findings(silent))[3].read
+    assert "KV used: unknown" in read
+    assert "preemptions since it started: unknown" in read
+
+
+def test_only_what_can_be_lowered_is_named() -> None:
+    assert "half the" in diagnose(findings())[6].why
 
 
 @pytest.mark.parametrize("database", ["sqlite"], indirect=True)
@@ -215,3 +227,14 @@ def test_real_lengths_are_those_of_answers_that_a_model_wrote(database: Database
             newest = lengths_of_answers(session, 1)
     assert (asked["input_tokens"], asked["output_tokens"]) in found
     assert newest == found[:1]
+
+
+@pytest.mark.parametrize("database", ["sqlite"], indirect=True)
+def test_two_drafts_of_one_answer_are_no_length(database: Database, tmp_path: Path) -> None:
+    with admitting(database, tmp_path, ANSWERS) as here:
+        here.ask()
+        with database.writing() as session:
+            (kept,) = session.scalars(select(AnswerRow.record))
+            session.execute(update(AnswerRow).values(record=kept.replace('"repair":""', '"repair":"tried"')))
+        with database.reading() as session:
+            assert lengths_of_answers(session, 10) == ()

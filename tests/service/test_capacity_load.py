@@ -143,12 +143,28 @@ def test_a_level_counts_each_end_once() -> None:
     assert (found.answers_a_second, found.good_a_second, found.tokens_a_second) == (1.0, 0.5, 10.0)
 
 
+def test_an_answer_that_was_quoted_for_want_of_a_model_is_not_good() -> None:
+    quoted = replace(sent(), degraded=("quoting",))
+    shorter = replace(sent(), degraded=("shorter_output",))
+    assert [level_of("closed", 1, [one], SLO).good for one in (quoted, shorter)] == [0, 1]
+
+
+def test_a_question_that_was_sent_late_has_less_time() -> None:
+    found = level_of("open", 1, [replace(sent(), late=0.5), replace(sent(), late=1.5)], SLO)
+    assert (found.good, found.late) == (0, 1.5)
+    assert level_of("open", 1, [replace(sent(seconds=0.4), late=0.5)], SLO).good == 1
+
+
 BUSY: dict[str, tuple[dict[str, float], str]] = {
     "room": ({"queue": 700, "prefill": 100, "decode": 100, "generate": 900}, "KV cache"),
     "engine": ({"engine_queue": 500, "prefill": 100, "decode": 100, "generate": 900}, "max_num_seqs"),
     "prefill": ({"queue": 10, "prefill": 700, "decode": 100, "generate": 900}, "prefill"),
     "decode": ({"queue": 10, "prefill": 100, "decode": 700, "generate": 900}, "decode"),
     "own work": ({"retrieve": 800, "generate": 100, "prefill": 50}, "own work"),
+    "checks between tokens": (
+        {"generate": 400, "prefill": 100, "decode": 800, "check": 500},
+        "own work",
+    ),
     "untold": ({"generate": 900}, "does not tell apart"),
 }
 

@@ -19,11 +19,11 @@ from service.evaluation.scoring.figures import (
     Total,
     figures,
     interval,
-    nearest_rank,
     percentiles,
     totals,
 )
 from service.evaluation.sets.cases import Case
+from service.percentile import percentile_if_enough
 
 UNHURRIED = settings(deadline=None)  # other work on the machine must not fail a property
 
@@ -126,22 +126,22 @@ def timed(**timings_ms: float) -> Attempt:
 
 def test_percentiles_are_by_nearest_rank() -> None:
     values = [float(value) for value in range(100, 0, -1)]
-    assert [nearest_rank(values, percent) for percent in (50, 95, 99)] == [50, 95, 99]
-    assert nearest_rank([3.0, 1.0, 2.0], 50) == 2
-    assert nearest_rank([4.0, 1.0, 2.0, 3.0], 50) == 2
-    assert nearest_rank([*values, 101.0], 99) == 100
+    assert [percentile_if_enough(values, percent) for percent in (50, 95, 99)] == [50, 95, 99]
+    assert percentile_if_enough([3.0, 1.0, 2.0], 50) == 2
+    assert percentile_if_enough([4.0, 1.0, 2.0, 3.0], 50) == 2
+    assert percentile_if_enough([*values, 101.0], 99) == 100
 
 
 @pytest.mark.parametrize(("percent", "least"), [(50, 2), (95, 20), (99, 100)])
 def test_too_few_attempts_for_a_percentile_give_none(percent: int, least: int) -> None:
-    assert nearest_rank([1.0] * (least - 1), percent) is None
-    assert nearest_rank([1.0] * least, percent) == 1
+    assert percentile_if_enough([1.0] * (least - 1), percent) is None
+    assert percentile_if_enough([1.0] * least, percent) == 1
 
 
 @UNHURRIED
 @given(st.lists(st.integers(0, 50), min_size=2, max_size=300), st.sampled_from([50, 95, 99]))
 def test_a_percentile_is_a_value_that_so_many_do_not_exceed(values: list[int], percent: int) -> None:
-    found = nearest_rank(values, percent)
+    found = percentile_if_enough(values, percent)
     if found is None:
         assert len(values) * (100 - percent) < 100
         return

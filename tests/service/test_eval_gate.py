@@ -23,9 +23,10 @@ from service.evaluation.asking import run
 from service.evaluation.asking.attempts import Run
 from service.evaluation.asking.bad_drafts import shown_drafts, with_bad_drafts
 from service.evaluation.asking.run import run_set
+from service.evaluation.scoring.compare import compare
 from service.evaluation.scoring.gate import Fault, faults
-from service.evaluation.scoring.sheet import Sheet, read_sheet, score_run, write_sheet
-from service.evaluation.sets.cases import Case, CaseDocument, CaseSet, CaseUser, Quote
+from service.evaluation.scoring.sheet import Sheet, of_these, read_sheet, score_run, write_sheet
+from service.evaluation.sets.cases import Case, CaseDocument, CaseSet, CaseUser, Quote, part_of
 from service.evaluation.sets.released import read_case_set
 from service.parts import Parts
 from service.settings import ServiceSettings
@@ -219,3 +220,17 @@ def test_a_released_set_that_was_edited_is_seen(baseline: Sheet, tmp_path: Path)
 def test_an_answer_that_never_came_is_seen(baseline: Sheet) -> None:
     less = replace(baseline, scores={name: of for name, of in baseline.scores.items() if name != "lunch"})
     assert list(faults(less, SMALL, baseline)) == [Fault("missing", "lunch was not asked.")]
+
+
+def test_a_baseline_of_a_part_is_none(baseline: Sheet) -> None:
+    """Else nothing would be compared, and anything might ship."""
+    part = of_these(baseline, part_of(SMALL, 4))
+    (fault,) = faults(baseline, SMALL, part)
+    assert (fault.check, "part of the set" in fault.what) == ("set", True)
+
+
+def test_parts_are_compared_in_what_both_were_asked(baseline: Sheet) -> None:
+    part = of_these(baseline, part_of(SMALL, 4))
+    found = compare(part.scores, part.scores, SMALL)
+    assert {one.change for one in found} == {0.0}
+    assert max(one.items for one in found) == len(part.scores)

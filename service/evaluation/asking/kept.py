@@ -13,12 +13,15 @@ from service.evaluation.sets.cases import Case, CaseSet
 from service.watch import Watch
 
 ATTEMPT = TypeAdapter(Attempt)
+QUOTED = "quoting"  # among what an answer was degraded to: no language model made it
 
 
 def attempts_at(
     folder: Path, case_set: CaseSet, deciding: Sequence[str], ask: Callable[[Case], Attempt], watch: Watch
 ) -> tuple[Attempt, ...]:
     """One for each case, in their order: read if the same was asked before, else asked and kept.
+
+    Failures are asked again by the next run, and so is what was quoted because the model failed.
 
     :param deciding: all that decides the answers, besides the set.
     """
@@ -29,27 +32,34 @@ def attempts_at(
     for done, case in enumerate(case_set.cases, start=1):
         if case.id not in kept:
             kept[case.id] = ask(case)
-            _keep(path, kept[case.id])
+            if _is_of_the_service(kept[case.id]):
+                _keep(path, kept[case.id])
         watch(f"{case_set.label}: questions asked", done, len(case_set.cases))
     return tuple(kept[case.id] for case in case_set.cases)
 
 
 def seconds_of(attempts: Sequence[Attempt]) -> float:
-    """Of asking, one question after the other, as the answers tell it."""
+    """Of asking, one question after the other, as the answers tell it; of failures nothing is told."""
     return round(sum(one.timings_ms.get("e2e", 0.0) for one in attempts) / 1000, 3)
 
 
+def _is_of_the_service(attempt: Attempt) -> bool:
+    """And not of one that was out of order just then: such a question is asked again by the next run."""
+    return attempt.ended != "error" and QUOTED not in attempt.degraded
+
+
 def _keep(path: Path, attempt: Attempt) -> None:
+    """On a line of its own, also behind one that a crash cut off."""
     with path.open("a", encoding="utf-8") as file:
-        file.write(ATTEMPT.dump_json(attempt).decode() + "\n")
+        file.write("\n" + ATTEMPT.dump_json(attempt).decode() + "\n")
 
 
 def _read(path: Path) -> Iterator[tuple[str, Attempt]]:
     if not path.is_file():
         return
-    for line in path.read_text("utf-8").splitlines():
+    for line in path.read_text("utf-8").split("\n"):
         try:
             attempt = ATTEMPT.validate_json(line)
-        except ValueError:  # a line that a crash cut off: asked again
+        except ValueError:  # empty, or cut off by a crash: then it is asked again
             continue
         yield attempt.case_id, attempt

@@ -129,7 +129,9 @@ def _shown(answer_id: str, live: Live) -> AnswerShown:
     try:
         return SHOWN.validate_python(live.evaluator.send("GET", f"/v1/answers/{answer_id}"))
     except Problem as problem:
-        raise (_closed() if problem.status == MISSING else problem) from problem
+        if problem.status == MISSING:
+            raise _closed() from problem
+        raise
 
 
 def _closed() -> InvalidInput:

@@ -17,10 +17,10 @@ from service.evaluation.asking.run import RUN
 from service.evaluation.releasing.enough import LEAST_QUESTIONS, QUALITY_MARGIN
 from service.evaluation.releasing.excerpts import LONG_CONTEXT, SLICES
 from service.evaluation.releasing.rows import Figure, Row, Served, judged
-from service.evaluation.scoring.figures import nearest_rank
 from service.evaluation.scoring.gate import faults
 from service.evaluation.scoring.sheet import Sheet, read_sheet
 from service.evaluation.sets.cases import Case, CaseSet
+from service.percentile import percentile_if_enough
 
 LONG_TOKENS = 4_096  # of a prompt, for its question to be one of a long context
 ALIKE = ("code", "prompt", "policy", "embedder", "reranker", "judge")  # versions: the model alone may differ
@@ -162,7 +162,7 @@ def served(before: Finished, after: Finished) -> tuple[Served, ...]:
 
 def _percentile(finished: Finished, phase: str, percent: int) -> float | None:
     own = [one.timings_ms[phase] for one in finished.run.attempts if _wrote(one) and phase in one.timings_ms]
-    return nearest_rank(own, percent)
+    return percentile_if_enough(own, percent)
 
 
 def _throughput(finished: Finished) -> float | None:

@@ -33,7 +33,7 @@ class Difference:
 
 
 def compare(before: Scored, after: Scored, case_set: CaseSet) -> tuple[Difference, ...]:
-    """Every score, over all and in each slice.
+    """Every score, over all and in each slice of what was asked.
 
     The interval is a percentile bootstrap over questions, the chance a sign-flip permutation test.
 
@@ -43,10 +43,10 @@ def compare(before: Scored, after: Scored, case_set: CaseSet) -> tuple[Differenc
         raise InvalidInput(
             "The two runs are not of the same questions.",
             why=f"{len(before.keys() ^ after.keys())} questions are in one of them only.",
-            next_step="Run both on the same version of the set.",
+            next_step="Run both on the same version of the set, with the same --every.",
         )
     names = dict.fromkeys(name for scores in after.values() for name in scores)
-    parts = members(case_set.cases, case_set.ways)
+    parts = members([case for case in case_set.cases if case.id in after], case_set.ways)
     return tuple(
         difference
         for name in names

@@ -14,6 +14,7 @@ import numpy as np
 
 from service.evaluation.asking.attempts import Attempt
 from service.evaluation.sets.cases import Case
+from service.percentile import percentile_if_enough
 
 Scored = Mapping[str, Mapping[str, float | None]]  # case id -> name of a score -> its value
 Ways = Mapping[str, Mapping[str, str]]  # case id -> way to slice -> slice, as `Case.slices` tells it
@@ -145,16 +146,6 @@ def percentiles(attempts: Sequence[Attempt]) -> tuple[Phase, ...]:
     )
 
 
-def nearest_rank(values: Sequence[float], percent: int) -> float | None:
-    """The least of `values` that at least `percent` per cent of them do not exceed.
-
-    None for fewer than 1 / (1 - percent/100) values: then it would be the greatest, whatever that is.
-    """
-    if len(values) * (100 - percent) < 100:
-        return None
-    return sorted(values)[-(-len(values) * percent // 100) - 1]
-
-
 def totals(
     attempts: Sequence[Attempt], seconds: float, prices: PriceTable | None = None
 ) -> tuple[Total, ...]:
@@ -199,5 +190,5 @@ def _cost(read: int, written: int, seconds: float, prices: PriceTable) -> float 
 
 
 def _phase(name: str, values: Sequence[float]) -> Phase:
-    p50, p95, p99 = (nearest_rank(values, percent) for percent in (50, 95, 99))
+    p50, p95, p99 = (percentile_if_enough(values, percent) for percent in (50, 95, 99))
     return Phase(name, p50, p95, p99, len(values))

@@ -42,6 +42,9 @@ def faults(run: Sheet, case_set: CaseSet, baseline: Sheet) -> Iterator[Fault]:
     if not case_set.sha256 == run.set_sha256 == baseline.set_sha256:
         yield Fault("set", f"The baseline is of {baseline.set} with another hash, which tells nothing.")
         return
+    lacking = {case.id for case in case_set.cases} - baseline.scores.keys()
+    if lacking:
+        yield Fault("set", f"The baseline lacks {len(lacking)} of the questions: it is of a part of the set.")
     for case in case_set.cases:
         scores = run.scores.get(case.id)
         if scores is None:

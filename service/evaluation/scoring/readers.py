@@ -34,8 +34,11 @@ def shows_unreadable(attempt: Attempt, may: Collection[str], texts: Mapping[str,
     """
     if any(one.document not in may for one in attempt.citations):
         return True
+    withheld = [text for name, text in texts.items() if name not in may]
+    if not withheld:
+        return False
     told = frozenset(run for text in _shown(attempt) for run in _runs(text))
-    kept_from_him = _found(told, (text for name, text in texts.items() if name not in may))
+    kept_from_him = _found(told, iter(withheld))
     return bool(kept_from_him - _found(kept_from_him, (texts.get(name, "") for name in may)))
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ingest.corpus.errors import InvalidInput
@@ -64,10 +64,16 @@ def _line(case_id: str, scores: Mapping[str, float | None]) -> str:
     return json.dumps({case_id: kept}, ensure_ascii=False)
 
 
+def of_these(sheet: Sheet, case_set: CaseSet) -> Sheet:
+    """Without the scores of questions that are not among these."""
+    asked = {case.id for case in case_set.cases}
+    return replace(sheet, scores={name: of for name, of in sheet.scores.items() if name in asked})
+
+
 def read_sheet(path: Path) -> Sheet:
     """:raises InvalidInput: if there is none, or it cannot be used."""
     try:
-        head, *rows = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+        head, *rows = [json.loads(line) for line in path.read_text("utf-8").split("\n") if line]
         return Sheet(**head, scores={case_id: scores for row in rows for case_id, scores in row.items()})
     except (OSError, ValueError, TypeError, AttributeError) as error:
         raise InvalidInput(

@@ -128,14 +128,15 @@ class CaseSet:
     users: tuple[CaseUser, ...]
     documents: tuple[CaseDocument, ...]
     cases: tuple[Case, ...]
+    whole: tuple[Case, ...] = ()  # of a part: all questions, as what a question follows is asked all the same
 
     @property
     def label(self) -> str:
         return f"{self.name} {self.version}"
 
     def before(self, case: Case) -> tuple[Case, ...]:
-        """The questions of the same conversation before this one, oldest first; () in a part without them."""
-        by_id, earlier = {one.id: one for one in self.cases}, list[Case]()
+        """The questions of the same conversation before this one, oldest first."""
+        by_id, earlier = {one.id: one for one in self.whole or self.cases}, list[Case]()
         while case.follows in by_id:
             case = by_id[case.follows]
             earlier.insert(0, case)
@@ -149,10 +150,10 @@ class CaseSet:
 
 
 def part_of(whole: CaseSet, every: int) -> CaseSet:
-    """Every so manyth question, over all documents.
+    """Every so manyth question, over all documents: asked as in the whole, so that answers serve both.
 
     :raises InvalidInput: if that is less than 1.
     """
     if every < 1:
         raise InvalidInput(f"every must be at least 1, was: {every}.", field="every")
-    return replace(whole, cases=whole.cases[::every])
+    return replace(whole, cases=whole.cases[::every], whole=whole.whole or whole.cases)

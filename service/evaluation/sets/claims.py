@@ -46,7 +46,7 @@ def read_claims(folder: Path) -> ClaimSet:
             why="A set of claims is a folder with that file, a JSON object a line.",
             next_step="Give the folder of such a set.",
         )
-    lines = path.read_text("utf-8").splitlines()
+    lines = path.read_text("utf-8").split("\n")
     claims = [
         _claim(line, f"Line {number} of {path}") for number, line in enumerate(lines, 1) if line.strip()
     ]

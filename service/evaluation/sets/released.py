@@ -107,7 +107,7 @@ def _user(entry: Mapping[str, Any]) -> CaseUser:
 
 
 def _cases(content: bytes, path: Path) -> Iterator[Case]:
-    for number, line in enumerate(content.decode().splitlines(), start=1):
+    for number, line in enumerate(content.decode().removesuffix("\n").split("\n"), start=1):
         try:
             row = json.loads(line)
             row["evidence"] = [
