@@ -41,14 +41,16 @@ def gate(
 
     With `--drafts bad` the generator writes what must never be shown, and only what is shown of it counts.
     """
+    elsewhere = {"--url": url, "--key-file": key_file, "--collection": collection, "--release": release}
+    useless = [name for name, given in elsewhere.items() if given is not None]
+    if drafts == "bad" and useless:
+        raise InvalidInput(
+            f"--drafts bad goes without {', '.join(useless)}.",
+            why="It puts a generator that writes what is wrong in the place of the service's own.",
+            next_step=f"Leave {', '.join(useless)} out.",
+        )
     case_set, before = read_case_set(folder), read_sheet(baseline)
     embedder = local_embedder(context)
-    if drafts == "bad" and url is not None:
-        raise InvalidInput(
-            "--drafts bad is not for a running service.",
-            why="It puts a generator that writes what is wrong in the place of the service's own.",
-            next_step="Leave --url out.",
-        )
     if drafts == "bad":
         run = ask_here(context, case_set, embedder, with_bad_drafts, BadDrafts().version)
         found = [Fault("bad_draft", f"{one}: a draft that is wrong was shown.") for one in shown_drafts(run)]

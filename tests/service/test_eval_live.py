@@ -323,7 +323,7 @@ def test_bad_drafts_are_not_for_a_running_service(there: There, tmp_path: Path) 
         there, "gate", str(there.folder), "--baseline", str(scores), "--drafts", "bad", "--url", there.url
     )
     assert ended.exit_code == 2
-    assert "not for a running service" in ended.output
+    assert "--drafts bad goes without --url" in ended.output
 
 
 def test_keys_are_written_for_their_owner_alone_whatever_was_there(there: There, tmp_path: Path) -> None:
