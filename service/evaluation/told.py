@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from service.evaluation.asking.attempts import Attempt, Run
+from service.evaluation.asking.attempts import Run
 from service.evaluation.failing.attribute import layers
 from service.evaluation.report.content import Asked, Comparison, Report
 from service.evaluation.scoring.compare import compare
@@ -21,7 +21,7 @@ def report_of(
     commands: tuple[str, ...] = (),
 ) -> Report:
     """:param before: scores that these are compared with; None: with none."""
-    attempts = {one.case_id: one for one in run.attempts}
+    attempts = run.by_case(case.id for case in case_set.cases)
     failures, ways = layers(run, case_set), case_set.ways
     return Report(
         case_set=case_set.label,
@@ -29,10 +29,7 @@ def report_of(
         figures=figures(case_set.cases, sheet.scores, ways),
         phases=percentiles(run.attempts),
         asked=tuple(
-            Asked(
-                case, attempts.get(case.id, Attempt(case.id, "missing")), ways[case.id], failures.get(case.id)
-            )
-            for case in case_set.cases
+            Asked(case, attempts[case.id], ways[case.id], failures.get(case.id)) for case in case_set.cases
         ),
         sanity=sanity_rows(case_set, run.texts),
         totals=totals(run.attempts, run.seconds, prices),

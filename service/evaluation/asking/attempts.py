@@ -6,6 +6,7 @@ without asking anew.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -97,3 +98,8 @@ class Run:
     # (start, end) of each, by document; {}: not known, as over HTTP
     chunks: dict[str, tuple[tuple[int, int], ...]] = field(default_factory=dict)
     seconds: float = 0.0  # of asking, one question after the other
+
+    def by_case(self, case_ids: Iterable[str]) -> dict[str, Attempt]:
+        """One of each; of a question that was not asked, one that is missing."""
+        made = {one.case_id: one for one in self.attempts}
+        return {case_id: made.get(case_id) or Attempt(case_id, "missing") for case_id in case_ids}

@@ -19,11 +19,8 @@ __all__ = ["LAYERS", "Failure", "Layer", "failing_layer", "layers"]
 
 def layers(run: Run, case_set: CaseSet) -> dict[str, Failure]:
     """Case id -> what failed it, in the set's order; a right one has no entry."""
-    attempts = {one.case_id: one for one in run.attempts}
-    failures = {
-        case.id: failing_layer(case, attempts.get(case.id, Attempt(case.id, "missing")), run, case_set)
-        for case in case_set.cases
-    }
+    attempts = run.by_case(case.id for case in case_set.cases)
+    failures = {case.id: failing_layer(case, attempts[case.id], run, case_set) for case in case_set.cases}
     return {case_id: failure for case_id, failure in failures.items() if failure}
 
 

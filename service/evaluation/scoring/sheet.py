@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ingest.corpus.errors import InvalidInput
-from service.evaluation.asking.attempts import Attempt, Run
+from service.evaluation.asking.attempts import Run
 from service.evaluation.scoring.cited import Supports
 from service.evaluation.scoring.score import Scores, score
 from service.evaluation.sets.cases import CaseSet
@@ -33,13 +33,9 @@ def score_run(run: Run, case_set: CaseSet, judge: Judge) -> Sheet:
     :param judge: tells whether citations carry what they are given for.
     :raises Unavailable: if pytrec_eval is not installed.
     """
-    attempts = {one.case_id: one for one in run.attempts}
-    supports = supported_by(judge)
+    attempts, supports = run.by_case(case.id for case in case_set.cases), supported_by(judge)
     scores = {
-        case.id: score(
-            case, attempts.get(case.id, Attempt(case.id, "missing")), case_set, run.texts, supports
-        )
-        for case in case_set.cases
+        case.id: score(case, attempts[case.id], case_set, run.texts, supports) for case in case_set.cases
     }
     return Sheet(run.set, run.set_sha256, run.generator, run.versions, scores)
 
