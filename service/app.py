@@ -17,6 +17,7 @@ from ingest.corpus.settings import variable
 from ingest.pipeline import BETWEEN_BATCHES, Workbench, WorkerStops, work_off_next
 from service.api import (
     answers,
+    audit,
     capacity,
     collections,
     conversations,
@@ -56,6 +57,7 @@ ROUTERS = (
     prompts.admin,
     tokens.routes,
     capacity.admin,
+    audit.admin,
     health.routes,
 )
 

@@ -60,12 +60,22 @@ def note(
     )
 
 
-def list_audit(session: Session, tenant_id: str, most: int) -> tuple[Audited, ...]:
-    """The newest first."""
-    rows = session.execute(
+def list_audit(
+    session: Session, tenant_id: str, most: int, actor: str | None = None, about: str | None = None
+) -> tuple[Audited, ...]:
+    """The newest first; None: of all.
+
+    :param about: what an action begins with, as "release" or "release.activate".
+    """
+    wanted = (
         select(AuditRow.at, AuditRow.actor, AuditRow.action, AuditRow.target, AuditRow.details)
         .where(AuditRow.tenant_id == tenant_id)
         .order_by(AuditRow.id.desc())
         .limit(most)
     )
+    if actor is not None:
+        wanted = wanted.where(AuditRow.actor == actor)
+    if about is not None:
+        wanted = wanted.where(AuditRow.action.startswith(about, autoescape=True))
+    rows = session.execute(wanted)
     return tuple(Audited(*row[:4], details=json.loads(row.details)) for row in rows)

@@ -39,6 +39,7 @@ MODULES = {
     "keys": "people",
     "reindex": "ingest",
     "read": "read",
+    "audit": "audit",
     "eval": "evaluate",
     "capacity": "capacity",
     "settings": "about",
