@@ -75,6 +75,8 @@ class Operation:
             "deny": [],
             "release": "answer.v2+default.v1",
             "override": "tried",
+            "config": {},
+            "gpu": "h100-80gb",
         }
         return {name: value for name, value in usual.items() if name in self.fields} | changed
 
