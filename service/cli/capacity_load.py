@@ -13,6 +13,7 @@ from ingest.corpus.errors import CitewardError
 from service.capacity.kv_watch import KvWatch
 from service.capacity.load import ask_with, body_of, closed_loop, open_loop
 from service.capacity.load_level import Level, Percentiles, Slo, best, level_of
+from service.capacity.prefill import Prefill, prefill_at
 from service.capacity.traffic import Asking, levels, rates, read_traffic
 from service.cli.show import Json, say, show, show_json, show_rows
 from service.client import Client
@@ -40,6 +41,11 @@ def load(
         float, typer.Option("--slo-first", help="Good is an answer that begins in so many seconds,")
     ] = 5.0,
     whole: Annotated[float, typer.Option("--slo-whole", help="and is complete in so many.")] = 30.0,
+    prefill: Annotated[
+        int | None,
+        typer.Option("--prefill", min=1, help="Time the engine itself too: 1, 2, 4, 8 times so many tokens."),
+    ] = None,
+    vllm: Annotated[str, typer.Option("--vllm", help="The engine, for --prefill.")] = "http://127.0.0.1:8001",
     as_json: Json = False,
 ) -> None:
     """Ask a live service real questions, more and more at once: what does it bear, and what holds it back?
@@ -63,7 +69,8 @@ def load(
         with watch.watching():
             sent = open_loop(traffic, each_second, number, send)
         found.append(level_of("open", each_second, sent, slo, watch.found()))
-    _show(found, as_json)
+    read = prefill_at(vllm, prefill, PATIENCE_SECONDS) if prefill else ()
+    _show(found, read, as_json)
     if any(one.failed for one in found):
         raise typer.Exit(1)
 
@@ -80,16 +87,19 @@ def _metrics(client: Client) -> str:
         return ""
 
 
-def _show(found: Sequence[Level], as_json: bool) -> None:
+def _show(found: Sequence[Level], read: Sequence[Prefill], as_json: bool) -> None:
     top = best(found)
     if as_json:
-        show_json({"levels": [{"level": one, **_rates(one)} for one in found], "best": top and top.load})
+        levels_told = [{"level": one, **_rates(one)} for one in found]
+        show_json({"levels": levels_told, "best": top and top.load, "prefill": read})
         return
     show_rows(found, COLUMNS, as_json=False)
     for one in found:
         show(f"{_load(one)}: {one.bottleneck}")
     if top is not None and top.good:
         show(f"Most good answers a second: {top.good_a_second:.2f}, at {_load(top)}.")
+    if read:
+        show_rows(read, PREFILL, as_json=False)
 
 
 def _rates(level: Level) -> Mapping[str, float]:
@@ -124,6 +134,12 @@ def _preempted(level: Level) -> str:
     return "–" if level.kv is None or level.kv.preemptions is None else f"{level.kv.preemptions:.0f}"
 
 
+PREFILL = {
+    "prompt tokens": lambda one: f"{one.tokens:,}",
+    "prefill s": lambda one: f"{one.seconds:.2f}",
+    "tokens/s": lambda one: f"{one.tokens_a_second:,.0f}",
+    "against linear": lambda one: f"{one.against_linear:.2f}",
+}
 COLUMNS = {
     "load": _load,
     "sent": lambda one: one.sent,

@@ -8,6 +8,7 @@ import httpx2
 import pytest
 
 from service.adapters.chat_template import TemplateTokenizer
+from service.capacity.prefill import prefill_at
 from service.engine import server
 from service.engine.launch import cpu_dtype
 from service.engine.log import log_lines
@@ -61,6 +62,12 @@ def test_the_chat_template_is_the_models(vllm_server: EngineStatus) -> None:
     )  # a line feed, as byte-pair encoding has it
     answer = post(vllm_server, "/v1/chat/completions", {"messages": messages, "max_tokens": 1})
     assert answer["usage"]["prompt_tokens"] == counted["count"]
+
+
+def test_it_reads_a_longer_prompt_longer(vllm_server: EngineStatus) -> None:
+    found = prefill_at(vllm_server.url, 64, 300.0)
+    assert [one.tokens for one in found] == [64, 128, 256, 512]
+    assert found[-1].seconds > found[0].seconds
 
 
 TEXTS = (

@@ -13,13 +13,16 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from ingest.corpus.errors import InvalidInput, NotFound
+from ingest.corpus.errors import InvalidInput, NotFound, Unavailable
 from service.capacity.kv_watch import KvWatch, series_of
 from service.capacity.load import Sent, ask_with, closed_loop, open_loop
 from service.capacity.load_level import KvSeen, Slo, best, level_of
+from service.capacity.prefill import prefill_at
 from service.capacity.traffic import Asking, levels, rates, read_traffic
 from service.cli import app
 from service.client import Client
+from tests.scripted_engine import scripted_engine
+from tests.service.test_api_capacity import models_page
 from tests.serving import serving
 from tests.world import World, canary
 
@@ -223,6 +226,32 @@ def test_a_cache_that_nobody_tells_of_is_not_known() -> None:
         pass
     assert watch.found() is None
     assert series_of("citeward_kv_blocks nonsense\n\n# x\n") == {}
+
+
+# --- reading prompts ---------------------------------------------------------------------------
+
+
+def test_prompts_are_timed_at_multiples_of_a_length_that_the_engine_takes() -> None:
+    with scripted_engine() as engine:
+        engine.pages |= {"/v1/models": models_page(4096), "/v1/completions": b"{}"}
+        found = prefill_at(engine.url, 512, 5.0)
+        shorter = prefill_at(engine.url, 1000, 5.0)
+    assert [one.tokens for one in found] == [512, 1024, 2048]  # and 4096 leave no room for a first token
+    assert [one.tokens for one in shorter] == [1000, 2000, 4000]
+    assert found[0].against_linear == 1.0
+    assert all(one.seconds > 0 and one.tokens_a_second > 0 for one in found)
+
+
+def test_what_cannot_be_timed_is_told() -> None:
+    with scripted_engine() as engine:
+        engine.pages |= {"/v1/models": models_page(4096)}
+        with pytest.raises(Unavailable, match="did not read 64 tokens"):
+            prefill_at(engine.url, 64, 5.0)
+        for tokens in (0, 4096, 10**9):
+            with pytest.raises(InvalidInput, match="cannot be sent"):
+                prefill_at(engine.url, tokens, 5.0)
+    with pytest.raises(Unavailable, match="No engine"):
+        prefill_at("http://127.0.0.1:9", 64, 5.0)
 
 
 # --- the command -------------------------------------------------------------------------------
