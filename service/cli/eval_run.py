@@ -24,6 +24,7 @@ from service.evaluation.scoring.score import SCORES
 from service.evaluation.scoring.sheet import of_these, read_sheet, score_run, write_sheet
 from service.evaluation.sets.cases import part_of
 from service.evaluation.sets.external import read_cases
+from service.evaluation.sets.released import is_released
 from service.evaluation.told import report_of
 
 
@@ -51,7 +52,7 @@ def run(
     case_set = part_of(read_cases(folder), every)
     before = of_these(read_sheet(baseline), case_set) if baseline else None
     costs = read_prices(prices) if prices else None
-    embedder = local_embedder(context)
+    embedder, ours = local_embedder(context), is_released(folder)
     found = ask_set(context, case_set, embedder, url, key_file, collection, release)
     sheet = score_run(found, case_set, LexicalSemanticJudge(embedder))
     place = out or installation(context).settings.corpus.home / "eval" / case_set.name / case_set.version
@@ -68,9 +69,10 @@ def run(
     else:
         _show(report)
         say(f"Written: {place / 'report.html'}")
+    wrong = "The measures themselves are wrong" if ours else "Not all of this set can be told"
     for complaint in unmet(report.sanity):
-        say(f"The measures themselves are wrong: {complaint}")
-    if unmet(report.sanity):
+        say(f"{wrong}: {complaint}")
+    if ours and unmet(report.sanity):
         raise typer.Exit(1)
 
 

@@ -165,7 +165,7 @@ FAULTS: list[tuple[str, CaseSet, dict[str, str], str]] = [
     ),
     (
         "question that nothing can be wrong with",
-        with_case("anywhere", answers=()),
+        with_case("anywhere", answers=(), evidence=()),
         TEXTS,
         "nonsense: right is 0.143",
     ),

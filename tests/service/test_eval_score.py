@@ -147,6 +147,10 @@ def test_every_score_is_told_in_one_sentence() -> None:
         (case(), FAILED, 0),
         (case(), MISSING, 0),
         (case(answers=()), answered(" "), 0),
+        (case(answers=()), GOOD, 1),
+        (case(answers=()), GOOD_ZH, 1),
+        (case(answers=()), answered("It is so."), 0),  # whatever it says, it rests on nothing
+        (case(answers=(), evidence=()), answered("It is so."), 1),
         (case(must_contain=("annual", "leave")), GOOD, 1),
         (case(must_contain=("annual", "sick")), GOOD, 0),
         (case(must_not_contain=("20 days",)), GOOD, 1),

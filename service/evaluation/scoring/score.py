@@ -83,15 +83,24 @@ def score(
 
 
 def is_right(case: Case, attempt: Attempt) -> bool:
-    """It ended as it must and, if answered, says all that it must and nothing that it must not."""
+    """It ended as it must and, if answered, says all that it must and nothing that it must not.
+
+    Where nothing tells what it must say, it must rest on a document that has the answer.
+    """
     if attempt.ended != case.outcome:
         return False
     return case.outcome == "refused" or (
         attempt.answer.strip() != ""
         and (not case.answers or _contains_an_answer(case, attempt))
+        and (bool(case.answers or case.must_contain) or _rests_on_evidence(case, attempt))
         and all(holds(attempt.answer, one) for one in case.must_contain)
         and not wrongly_said(case, attempt)
     )
+
+
+def _rests_on_evidence(case: Case, attempt: Attempt) -> bool:
+    wanted = {quote.document for group in case.evidence for quote in group}
+    return not wanted or any(one.document in wanted for one in attempt.citations)
 
 
 def _contains_an_answer(case: Case, attempt: Attempt) -> bool:

@@ -25,6 +25,7 @@ NUMERALS = "".join(CHINESE_DIGITS) + SCALES
 ARTICLE = re.compile(r"\b(?:[Tt]he|THE|[Aa]n|a)\b|(?:\A|(?<=[.!?]\s))A(?=\s)")
 LETTER = rf"[^\W\d_{HAN}]"
 SIGN = rf"[^\W_{HAN}]"
+POSSESSIVE = re.compile(rf"(?<={LETTER})['’]s\b", re.IGNORECASE)  # who says Manning's says Manning
 # Within a word: e-mail, BW-40, don't and U.S. are one each; 12,000 is 12000.
 JOINT = re.compile(
     rf"(?<={LETTER})['’-](?={SIGN})|(?<={SIGN})-(?={LETTER})|(?<=\b{LETTER})\.(?={LETTER}\b)"
@@ -63,7 +64,7 @@ def f1(text: str, wanted: Iterable[str]) -> float:
 def words(text: str) -> tuple[str, ...]:
     """Words, numbers and Chinese signs in order, folded; a number with its Chinese scale is one."""
     plain = normalize("NFKC", CITATIONS.sub(" ", text)).translate(DASHES)
-    return tuple(WORD.findall(JOINT.sub("", ARTICLE.sub(" ", plain)).casefold()))
+    return tuple(WORD.findall(JOINT.sub("", POSSESSIVE.sub("", ARTICLE.sub(" ", plain))).casefold()))
 
 
 def signs(text: str) -> list[str]:
