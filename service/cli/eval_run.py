@@ -39,7 +39,7 @@ def run(
     url: Url = None,
     key_file: KeyFile = None,
     collection: Collection = None,
-    every: Annotated[int, typer.Option("--every", help="Ask each so manyth question only; 1: all.")] = 1,
+    every: Annotated[int, typer.Option("--every", help="Ask one of so many questions; 1: all.")] = 1,
     release: ReleaseName = None,
     as_json: Json = False,
 ) -> None:

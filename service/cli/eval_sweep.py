@@ -28,7 +28,7 @@ def sweep(
     evidence_tokens: Annotated[
         str, typer.Option("--evidence-tokens", help="Budgets of evidence in tokens, with commas between.")
     ] = ROOMS,
-    every: Annotated[int, typer.Option("--every", help="Ask each so manyth question; 1: all.")] = EVERY,
+    every: Annotated[int, typer.Option("--every", help="Ask one of so many questions; 1: all.")] = EVERY,
     out: Annotated[Path | None, typer.Option("--out", help="The report's file.")] = None,
     as_json: Json = False,
 ) -> None:

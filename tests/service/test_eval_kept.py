@@ -55,8 +55,18 @@ def test_a_part_is_asked_as_the_whole_is_and_serves_it(tmp_path: Path, every: in
 
 def test_a_part_of_a_part_knows_the_whole() -> None:
     part = part_of(part_of(SMALL, 2), 2)
-    assert [one.id for one in part.cases] == ["one", "five"]
+    assert (len(part.cases), part.whole) == (2, CASES)
     assert [one.id for one in part.before(CASES[4])] == ["four"]
+
+
+def test_what_a_part_is_of_does_not_go_by_places() -> None:
+    """A set may hold its languages in turn, and a larger part holds a smaller one."""
+    many = replace(SMALL, cases=tuple(case(f"q{number}") for number in range(400)))
+    fourth, half = part_of(many, 4).cases, part_of(many, 2).cases
+    assert (len(fourth), len(half)) == (100, 200)
+    assert set(fourth) < set(half)
+    assert 30 < sum(one in many.cases[::2] for one in fourth) < 70
+    assert [one for one in many.cases if one in fourth] == list(fourth)
 
 
 @pytest.mark.parametrize(

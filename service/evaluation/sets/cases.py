@@ -5,8 +5,10 @@ Offsets and quotes are of the text that the service itself reads from a file.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from math import ceil
 from typing import Literal, get_args
 
 from ingest.corpus.errors import InvalidInput
@@ -150,10 +152,15 @@ class CaseSet:
 
 
 def part_of(whole: CaseSet, every: int) -> CaseSet:
-    """Every so manyth question, over all documents: asked as in the whole, so that answers serve both.
+    """One of so many questions, over all documents: asked as in the whole, so that answers serve both.
+
+    Which ones, the hash of the id decides: in a set whose languages alternate every fourth would be of one.
 
     :raises InvalidInput: if that is less than 1.
     """
     if every < 1:
         raise InvalidInput(f"every must be at least 1, was: {every}.", field="every")
-    return replace(whole, cases=whole.cases[::every], whole=whole.whole or whole.cases)
+    by_hash = sorted(whole.cases, key=lambda case: hashlib.sha256(case.id.encode()).digest())
+    taken = {case.id for case in by_hash[: ceil(len(by_hash) / every)]}
+    cases = tuple(case for case in whole.cases if case.id in taken)
+    return replace(whole, cases=cases, whole=whole.whole or whole.cases)
