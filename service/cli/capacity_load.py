@@ -36,11 +36,18 @@ def load(
     rate: Annotated[
         str, typer.Option("--rate", help="Open loop besides: questions a second, as 0.5,1,2.")
     ] = "",
-    seconds: Annotated[float, typer.Option("--seconds", min=1, help="How long each rate is held.")] = 60.0,
+    seconds: Annotated[
+        float, typer.Option("--seconds", min=1, max=86_400, help="How long each rate is held.")
+    ] = 60.0,
     first: Annotated[
-        float, typer.Option("--slo-first", help="Good is an answer that begins in so many seconds,")
+        float,
+        typer.Option(
+            "--slo-first", min=0.001, max=86_400, help="Good is an answer that begins in so many seconds,"
+        ),
     ] = 5.0,
-    whole: Annotated[float, typer.Option("--slo-whole", help="and is complete in so many.")] = 30.0,
+    whole: Annotated[
+        float, typer.Option("--slo-whole", min=0.001, max=86_400, help="and is complete in so many.")
+    ] = 30.0,
     prefill: Annotated[
         int | None,
         typer.Option("--prefill", min=1, help="Time the engine itself too: 1, 2, 4, 8 times so many tokens."),

@@ -12,7 +12,7 @@ from service.cli.eval_set import SetFolder
 from service.cli.show import Json, show_rows
 from service.evaluation.scoring.compare import compare as compare_scores
 from service.evaluation.scoring.sheet import read_sheet
-from service.evaluation.sets.released import read_case_set
+from service.evaluation.sets.external import read_cases
 
 
 def compare(
@@ -22,7 +22,7 @@ def compare(
     as_json: Json = False,
 ) -> None:
     """What changed between two runs of a set, question by question, and whether chance could have done it."""
-    case_set, first, second = read_case_set(folder), read_sheet(before), read_sheet(after)
+    case_set, first, second = read_cases(folder), read_sheet(before), read_sheet(after)
     for sheet, path in ((first, before), (second, after)):
         if sheet.set_sha256 != case_set.sha256:
             raise InvalidInput(

@@ -31,6 +31,8 @@ def install(case_set: CaseSet, parts: Parts, watch: Watch) -> Installed:
     _let_in(case_set, parts)
     bench = open_workbench(parts)
     for done, one in enumerate(case_set.documents, start=1):
+        if not one.original.strip():  # as sets of others have: there is nothing to be found in it
+            continue
         submit_document(
             parts.database,
             TENANT,

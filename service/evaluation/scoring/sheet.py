@@ -61,7 +61,16 @@ def _line(case_id: str, scores: Mapping[str, float | None]) -> str:
 
 
 def of_these(sheet: Sheet, case_set: CaseSet) -> Sheet:
-    """Without the scores of questions that are not among these."""
+    """Without the scores of questions that are not among these.
+
+    :raises InvalidInput: if they are of another set.
+    """
+    if sheet.set_sha256 != case_set.sha256:
+        raise InvalidInput(
+            f"The scores are of {sheet.set}, not of this {case_set.label}.",
+            why="Sets are told apart by the hash of all that is in them.",
+            next_step="Give scores of the same set, or leave them out.",
+        )
     asked = {case.id for case in case_set.cases}
     return replace(sheet, scores={name: of for name, of in sheet.scores.items() if name in asked})
 
@@ -70,7 +79,10 @@ def read_sheet(path: Path) -> Sheet:
     """:raises InvalidInput: if there is none, or it cannot be used."""
     try:
         head, *rows = [json.loads(line) for line in path.read_text("utf-8").split("\n") if line]
-        return Sheet(**head, scores={case_id: scores for row in rows for case_id, scores in row.items()})
+        scores = {case_id: of for row in rows for case_id, of in row.items()}
+        if not all(value is None or 0 <= value <= 1 for of in scores.values() for value in of.values()):
+            raise ValueError("a score is null or a number from 0 to 1")
+        return Sheet(**head, scores=scores)
     except (OSError, ValueError, TypeError, AttributeError) as error:
         raise InvalidInput(
             f"The scores in {path} cannot be used.",

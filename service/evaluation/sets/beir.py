@@ -23,6 +23,17 @@ from service.types import Turn
 CROSS_LINGUAL: Mapping[str, tuple[tuple[str, str], ...]] = {"xquad": (("zh", "en"),)}
 
 Judgements = Mapping[str, frozenset[str]]  # query id -> ids of the documents that answer it
+# Fields that need not be there, and their kinds.
+KINDS: Mapping[str, type] = {
+    "answers": list,
+    "answer_groups": list,
+    "gold_doc_ids": list,
+    "history": list,
+    "answerable": bool,
+    "lang": str,
+    "title": str,
+}
+KIND_NAMES = {list: "a list", bool: "true or false", str: "a string"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,21 +180,45 @@ def _id(row: Mapping[str, Any], name: str) -> str:
 
 
 def read_rows(path: Path) -> Iterator[Mapping[str, Any]]:
-    """:raises InvalidInput: for a line that is no JSON object with an id and a text."""
+    """:raises InvalidInput: for a line that is no JSON object with an id of its own and a text, or says of
+    answers what cannot be meant.
+    """
+    seen: set[str] = set()
     for number, line in enumerate(_lines(path), start=1):
         if not line.strip():
             continue
         try:
             row = json.loads(line)
-            _id(row, next((name for name in ("doc_id", "query_id", "id") if name in row), "_id"))
-            _ = row["text"] if "question" not in row else row["question"]
-        except (ValueError, KeyError, TypeError) as error:
+            one = _id(row, next((name for name in ("doc_id", "query_id", "id") if name in row), "_id"))
+            _require_kinds(row)
+            if one in seen:
+                raise ValueError(f"{one!r} is the id of a line before")
+        except (ValueError, KeyError, TypeError, RecursionError) as error:
             raise InvalidInput(
                 f"Line {number} of {path} cannot be used.",
                 why=f"{type(error).__name__}: {error}. A line is a JSON object with an id and a text.",
                 next_step="Correct the line.",
             ) from error
+        seen.add(one)
         yield row
+
+
+def _require_kinds(row: Mapping[str, Any]) -> None:
+    """:raises TypeError: if a field is of another kind than it must be. :raises KeyError: without a text."""
+    if not isinstance(row["question"] if "question" in row else row["text"], str):
+        raise TypeError("the text must be a string")
+    for name, kind in KINDS.items():
+        if not isinstance(row.get(name), kind | None):
+            raise TypeError(f"{name} must be {KIND_NAMES[kind]}")
+    groups = row.get("answer_groups") or []
+    texts = [*(row.get("answers") or []), *(row.get("gold_doc_ids") or [])]
+    if not all(isinstance(one, list) for one in groups) or not all(
+        isinstance(one, str | int | float) for one in texts
+    ):
+        raise TypeError("answers and gold_doc_ids hold texts or numbers, answer_groups lists")
+    for message in row.get("history") or []:
+        if not isinstance(message, dict) or not {"role", "content"} <= message.keys():
+            raise TypeError("a message of history has a role and content")
 
 
 def _lines(path: Path) -> Iterator[str]:
@@ -193,12 +228,21 @@ def _lines(path: Path) -> Iterator[str]:
             why="A set is corpus.jsonl (or .jsonl.gz), queries.jsonl and qrels.tsv (or qrels/test.tsv).",
             next_step="Give the folder of a set.",
         )
-    with (
-        gzip.open(path, "rt", encoding="utf-8")
-        if path.suffix == ".gz"
-        else path.open(encoding="utf-8") as file
-    ):
-        yield from file
+    opened = gzip.open if path.suffix == ".gz" else open
+    try:
+        with opened(path, "rt", encoding="utf-8-sig") as file:
+            yield from file
+    except (UnicodeDecodeError, gzip.BadGzipFile, EOFError) as error:
+        raise InvalidInput(
+            f"{path} cannot be read.",
+            why=f"{type(error).__name__}: {error}. It must be UTF-8, packed if its name says so.",
+            next_step="Write it anew.",
+        ) from error
+
+
+def files_of(folder: Path) -> tuple[Path, ...]:
+    """Those that make the set: documents, questions, judgements."""
+    return _corpus_file(folder), folder / "queries.jsonl", _qrels_file(folder)
 
 
 def _corpus_file(folder: Path) -> Path:

@@ -1,8 +1,9 @@
 """Sets of others, read from a folder, in the form of our own: what they say of answers is all that is scored.
 
-The layouts are those of `beir`. Of a question `answers` (alternatives), `answer_groups`, `answerable`,
-`gold_doc_id` or `gold_doc_ids`, `history` and `slice` are read where they are there; the rest is taken from
-the judgements. One person asks everything and may read everything.
+The layouts are those of `beir`; a question of which nothing is said is left out. Of a question `answers`
+(alternatives), `answer_groups`, `answerable`, `gold_doc_id` or `gold_doc_ids`, `history` and `slice` are
+read where they are there; the rest is taken from the judgements. One person asks everything and may read
+everything.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from service.evaluation.sets.beir import (
     Judgements,
     SetDocument,
     SetQuestion,
+    files_of,
     question_of,
     read_judgements,
     read_rows,
@@ -46,7 +48,7 @@ def read_external(folder: Path) -> CaseSet:
     documents = read_true_documents(folder)
     names = {one.id: f"{one.id}.txt" for one in documents}
     relevant = read_judgements(folder)
-    rows = [row for row in read_rows(folder / "queries.jsonl") if _can_be_scored(row)]
+    rows = [row for row in read_rows(folder / "queries.jsonl") if _can_be_scored(row, relevant)]
     return CaseSet(
         name=folder.resolve().name,
         version="external",
@@ -61,8 +63,11 @@ def read_external(folder: Path) -> CaseSet:
     )
 
 
-def _can_be_scored(row: Mapping[str, Any]) -> bool:
-    return row.get("slice") not in (ASKED_BACK, FALSE_ON_PURPOSE)
+def _can_be_scored(row: Mapping[str, Any], relevant: Judgements) -> bool:
+    """Whether the set says anything of what must come of it; BEIR's questions may be of another split."""
+    told = any(row.get(name) for name in ("answers", "answer_groups", "gold_doc_id", "gold_doc_ids"))
+    judged = told or row.get("answerable") is False or question_of(row).id in relevant
+    return judged and row.get("slice") not in (ASKED_BACK, FALSE_ON_PURPOSE)
 
 
 def _document(one: SetDocument, name: str) -> CaseDocument:
@@ -129,5 +134,5 @@ def _standalone(one: SetQuestion) -> str | None:
 
 
 def _hash(folder: Path) -> str:
-    files = sorted(one for one in folder.glob("*") if one.suffix in (".jsonl", ".gz", ".tsv"))
-    return hashlib.sha256(b"".join(hashlib.sha256(one.read_bytes()).digest() for one in files)).hexdigest()
+    files = (one.read_bytes() for one in files_of(folder))
+    return hashlib.sha256(b"".join(hashlib.sha256(one).digest() for one in files)).hexdigest()
