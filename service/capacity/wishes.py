@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import inf
 
 from ingest.corpus.errors import InvalidInput
 from service.capacity.curve import CurvePoint, curve
@@ -49,12 +50,13 @@ def wish_of(options: Options) -> Wish:
     version = version_of(options.vllm_version)
     if version is None:
         raise InvalidInput(f"{options.vllm_version!r} is no version of vLLM.", field="vllm_version")
+    weights = options.weights_gib
+    if weights is not None and not 0 < weights < inf:
+        raise InvalidInput(f"weights_gib must be above 0, was: {weights}.", field="weights_gib")
     card = gpu_of(options.gpu, options.gpu_gib)
     batch = options.max_num_batched_tokens or default_batch(card.gib, "A100" if "a100" in card.name else "")
     many = options.max_num_seqs or (1024 if batch > LARGE_BATCH else 256)
-    serving = Serving(
-        card, options.tp, options.gpu_memory_utilization, batch, many, options.weights_gib, version
-    )
+    serving = Serving(card, options.tp, options.gpu_memory_utilization, batch, many, weights, version)
     return Wish(
         serving,
         options.requests,

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from ingest.corpus.errors import CitewardError
+from ingest.corpus.errors import CitewardError, InvalidInput
 from service.adapters.chat_template import folder_of
 from service.capacity.diagnose import Findings, Step
 from service.capacity.diagnose import diagnose as ten_steps
@@ -48,6 +48,12 @@ def diagnose(
     """
     settings = installation(context).settings
     url = vllm or settings.engine_url
+    if not url.startswith(("http://", "https://")):
+        raise InvalidInput(
+            f"{url!r} is no address of an engine.",
+            next_step="Give it as http://127.0.0.1:8001.",
+            field="vllm",
+        )
     seen, geometry = _counted(url), _geometry(settings, model)
     longest = served_model(url).get("max_model_len") if seen else None
     room = room_of(seen.labels, longest, settings.kv_headroom) if seen and isinstance(longest, int) else None

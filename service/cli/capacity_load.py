@@ -30,7 +30,8 @@ def load(
     key_file: Annotated[Path, typer.Option("--key-file", help="A file with the key to ask with.")],
     url: Annotated[str, typer.Option("--url", help="The service.")] = "http://127.0.0.1:8080",
     concurrency: Annotated[
-        str, typer.Option("--concurrency", help="Closed loop: how many ask at once: 1..64, or 1,4,16.")
+        str,
+        typer.Option("--concurrency", help="Closed loop, how many ask at once: 1..64 doubles, 1,4,16 lists."),
     ] = "1..8",
     rounds: Annotated[int, typer.Option("--rounds", min=1, help="Questions of each of them.")] = 4,
     rate: Annotated[

@@ -66,6 +66,12 @@ class Commands(TyperGroup):
         except CitewardError as error:
             show_error(error)
             raise typer.Exit(WRONG_USE if isinstance(error, InvalidInput) else FAILED) from None
+        except UnicodeDecodeError as error:
+            told = InvalidInput(
+                "A file that was given is no UTF-8 text.", why=f"{error}.", next_step="Save it as UTF-8."
+            )
+            show_error(told)
+            raise typer.Exit(WRONG_USE) from None
         except BrokenPipeError:
             raise  # whoever read the output has enough
         except OSError as error:  # the machine's no (permission, full disk) is no fault of the program

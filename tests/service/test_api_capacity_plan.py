@@ -68,6 +68,7 @@ WRONG: dict[str, dict[str, Any]] = {
     "no version": {"vllm_version": "next"},
     "no concurrency": {"concurrency": 0},
     "all of the memory and more": {"gpu_memory_utilization": 1.5},
+    "weights of less than nothing": {"weights_gib": -3.0},
     "a field of no meaning": {"gpus": 2},
 }
 

@@ -200,6 +200,17 @@ def test_an_engine_is_asked_and_a_model_read(tmp_path: Path) -> None:
     ]
 
 
+def test_what_is_no_address_or_no_text_is_told(tmp_path: Path) -> None:
+    settings = ServiceSettings(corpus=CorpusSettings(home=tmp_path), key_secret="a" * 32)
+    (tmp_path / "trace.jsonl").write_bytes("{}".encode("utf-16"))
+    for words, said in (
+        (("--vllm", "nonsense"), "no address"),
+        (("--trace", str(tmp_path / "trace.jsonl")), "UTF-8"),
+    ):
+        ended = CliRunner().invoke(app, ["capacity", "diagnose", *words], obj=Installation(settings))
+        assert (ended.exit_code, said in ended.output) == (2, True), ended.output
+
+
 def test_without_an_engine_or_a_model_all_is_unknown(tmp_path: Path) -> None:
     settings = ServiceSettings(corpus=CorpusSettings(home=tmp_path), key_secret="a" * 32)
     code, steps = told(settings, "--vllm", "http://127.0.0.1:9")
