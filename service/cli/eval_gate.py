@@ -16,7 +16,7 @@ from service.evaluation.asking.bad_drafts import BadDrafts, shown_drafts, with_b
 from service.evaluation.scoring.gate import Fault, faults
 from service.evaluation.scoring.gate_result import gate_result, write_gate_result
 from service.evaluation.scoring.sanity import sanity_rows, unmet
-from service.evaluation.scoring.sheet import read_sheet, score_run
+from service.evaluation.scoring.sheet import of_these, read_sheet, score_run
 from service.evaluation.sets.released import read_case_set
 
 
@@ -49,7 +49,8 @@ def gate(
             why="It puts a generator that writes what is wrong in the place of the service's own.",
             next_step=f"Leave {', '.join(useless)} out.",
         )
-    case_set, before = read_case_set(folder), read_sheet(baseline)
+    case_set = read_case_set(folder)
+    before = of_these(read_sheet(baseline), case_set)
     embedder = local_embedder(context)
     if drafts == "bad":
         run = ask_here(context, case_set, embedder, with_bad_drafts, BadDrafts().version)

@@ -51,11 +51,12 @@ def run(
     """
     case_set = part_of(read_cases(folder), every)
     before = of_these(read_sheet(baseline), case_set) if baseline else None
+    place = out or installation(context).settings.corpus.home / "eval" / case_set.name / case_set.version
+    place.mkdir(parents=True, exist_ok=True)  # before anything is asked
     costs = read_prices(prices) if prices else None
     embedder, ours = local_embedder(context), is_released(folder)
     found = ask_set(context, case_set, embedder, url, key_file, collection, release)
     sheet = score_run(found, case_set, LexicalSemanticJudge(embedder))
-    place = out or installation(context).settings.corpus.home / "eval" / case_set.name / case_set.version
     write_run(found, place / "run.json")
     write_sheet(sheet, place / "scores.jsonl")
     price = None if costs is None else _price(costs, found.versions["model"])
