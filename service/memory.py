@@ -6,9 +6,7 @@ it permits nothing. What its reader may read no more is in no turn any longer, s
 
 from __future__ import annotations
 
-import hashlib
 import re
-import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from string import Template
@@ -17,7 +15,7 @@ from typing import get_args
 from ingest.sentences import sentence_spans
 from service.follow_up import points_back
 from service.neutral import inert
-from service.releases.ledger import released_text
+from service.releases.ledger import released_words
 from service.seams import ChatTokenizer
 from service.types import AnswerLanguage, Remembered, RememberedKind, Turn
 
@@ -72,11 +70,9 @@ def load_memories(name: str = MEMORY) -> dict[AnswerLanguage, MemoryTemplate]:
 
 
 def _parse(name: str) -> MemoryTemplate:
-    text = released_text(f"memories/{name}.toml")
-    digest = hashlib.sha256(text.encode()).hexdigest()[:12]
-    parts = {part: str(words).strip() for part, words in tomllib.loads(text).items()}
+    version, parts = released_words("memories", name)
     kinds: tuple[RememberedKind, ...] = get_args(RememberedKind)
-    return MemoryTemplate(f"{name}@{digest}", {kind: parts[kind] for kind in kinds}, parts["user"])
+    return MemoryTemplate(version, {kind: parts[kind] for kind in kinds}, parts["user"])
 
 
 def remember(turns: Sequence[Turn]) -> tuple[Remembered, ...]:

@@ -5,15 +5,13 @@ What was shown stays shown. A second draft that fails changes nothing, and there
 
 from __future__ import annotations
 
-import hashlib
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from string import Template
 from typing import get_args
 
 from service.neutral import inert
-from service.releases.ledger import released_text
+from service.releases.ledger import released_words
 from service.types import AnswerLanguage, DraftStatement, Generated, Level, Statement
 
 REPAIR = "repair.v1"
@@ -48,10 +46,8 @@ def load_repairs(name: str = REPAIR) -> dict[AnswerLanguage, RepairTemplate]:
 
 
 def _parse(name: str) -> RepairTemplate:
-    text = released_text(f"repairs/{name}.toml")
-    digest = hashlib.sha256(text.encode()).hexdigest()[:12]
-    parts = {part: str(words).strip() for part, words in tomllib.loads(text).items()}
-    return RepairTemplate(version=f"{name}@{digest}", **parts)
+    version, parts = released_words("repairs", name)
+    return RepairTemplate(version=version, **parts)
 
 
 def to_mend(statements: Sequence[Statement], end: Generated) -> list[Statement]:

@@ -18,7 +18,7 @@ from service.engine.metrics import Counted
 from service.percentile import percentile
 
 Verdict = Literal["well", "look", "wrong", "unknown"]
-FULL, BUSY = 0.9, 0.5  # shares
+FULL = 0.9  # share
 WASTED = 0.2  # share of a sequence's blocks that is rounding: beyond it blocks are too large
 OVERSIZED = 4  # times what is written: so much more is reserved than is used
 GIB = 2**30

@@ -26,6 +26,9 @@ PARTS = {
 OTHER = "the engine, in phases that it does not tell apart."
 
 
+Loop = Literal["closed", "open"]
+
+
 @dataclass(frozen=True, slots=True)
 class Slo:
     """An answer is good if it came back within these, in seconds, and was not quoted for want of a model."""
@@ -56,7 +59,7 @@ class KvSeen:
 
 @dataclass(frozen=True, slots=True)
 class Level:
-    loop: Literal["closed", "open"]
+    loop: Loop
     load: float  # at once, or a second
     sent: int
     came_back: int
@@ -86,9 +89,7 @@ class Level:
         return self.output_tokens / self.seconds if self.seconds else 0.0
 
 
-def level_of(
-    loop: Literal["closed", "open"], load: float, sent: Sequence[Sent], slo: Slo, kv: KvSeen | None = None
-) -> Level:
+def level_of(loop: Loop, load: float, sent: Sequence[Sent], slo: Slo, kv: KvSeen | None = None) -> Level:
     back = [one for one in sent if one.came_back]
     others = Counter(one.outcome for one in sent if not one.came_back)
     shares = _shares(back)

@@ -9,7 +9,6 @@ import hashlib
 import hmac
 import json
 import logging
-import tomllib
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -21,7 +20,7 @@ from ingest.corpus.errors import ModelFailed, OverBudget
 from ingest.corpus.script import HAN, OTHER, script_of
 from service.checking.judge import told_at_once
 from service.neutral import inert
-from service.releases.ledger import released_text
+from service.releases.ledger import released_words
 from service.seams import ChatTokenizer, Chooser, Support
 from service.types import Message
 
@@ -49,10 +48,8 @@ def load_judge_prompts(name: str = PROMPT) -> dict[int, JudgePrompt]:
 
 
 def _parse(name: str) -> JudgePrompt:
-    text = released_text(f"judging/{name}.toml")
-    digest = hashlib.sha256(text.encode()).hexdigest()[:12]
-    parts = {part: str(words).strip() for part, words in tomllib.loads(text).items()}
-    return JudgePrompt(version=f"{name}@{digest}", **parts)
+    version, parts = released_words("judging", name)
+    return JudgePrompt(version=version, **parts)
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ import typer
 from ingest.corpus.errors import CitewardError
 from service.capacity.kv_watch import KvWatch
 from service.capacity.load import ask_with, body_of, closed_loop, open_loop
-from service.capacity.load_level import Level, Percentiles, Slo, best, level_of
+from service.capacity.load_level import Level, Loop, Percentiles, Slo, best, level_of
 from service.capacity.prefill import Prefill, prefill_at
 from service.capacity.traffic import Asking, levels, rates, read_traffic
 from service.cli.show import Json, say, show, show_json, show_rows
@@ -65,18 +65,18 @@ def load(
     traffic, client = read_traffic(shape), Client(url, read_keys(key_file).evaluator, PATIENCE_SECONDS)
     send, watch = ask_with(client), KvWatch(lambda: _metrics(client))
     _warm(traffic[0], client)
-    found = []
-    for number in at_once:
-        say(f"{number} at once: {number * rounds} questions")
+
+    def level(loop: Loop, load: float, number: int) -> Level:
+        say(f"{_load_of(loop, load)}: {number} questions")
         with watch.watching():
-            sent = closed_loop(traffic, number, number * rounds, send)
-        found.append(level_of("closed", number, sent, slo, watch.found()))
-    for each_second in a_second:
-        number = max(LEAST, ceil(each_second * seconds))
-        say(f"{each_second:g} a second: {number} questions")
-        with watch.watching():
-            sent = open_loop(traffic, each_second, number, send)
-        found.append(level_of("open", each_second, sent, slo, watch.found()))
+            if loop == "closed":
+                sent = closed_loop(traffic, int(load), number, send)
+            else:
+                sent = open_loop(traffic, load, number, send)
+        return level_of(loop, load, sent, slo, watch.found())
+
+    found = [level("closed", each, each * rounds) for each in at_once]
+    found += [level("open", each, max(LEAST, ceil(each * seconds))) for each in a_second]
     read = prefill_at(vllm, prefill, PATIENCE_SECONDS) if prefill else ()
     _show(found, read, as_json)
     if any(one.failed for one in found):
@@ -119,7 +119,11 @@ def _rates(level: Level) -> Mapping[str, float]:
 
 
 def _load(level: Level) -> str:
-    return f"{level.load:g} at once" if level.loop == "closed" else f"{level.load:g} a second"
+    return _load_of(level.loop, level.load)
+
+
+def _load_of(loop: Loop, load: float) -> str:
+    return f"{load:g} at once" if loop == "closed" else f"{load:g} a second"
 
 
 def _counts(counted: Mapping[str, int]) -> str:

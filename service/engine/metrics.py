@@ -17,7 +17,6 @@ class Counted:
     waiting: float | None
     kv_share: float | None  # of the blocks, used now
     preemptions: float | None
-    requests: float | None  # that ended
     prompt_tokens: float | None  # of one request
     output_tokens: float | None
     allowed_tokens: float | None  # its max_tokens
@@ -38,7 +37,6 @@ def counted(metrics: str) -> Counted:
         waiting=sample(metrics, "vllm:num_requests_waiting"),
         kv_share=sample(metrics, "vllm:kv_cache_usage_perc"),
         preemptions=sample(metrics, "vllm:num_preemptions_total"),
-        requests=sample(metrics, "vllm:request_prompt_tokens_count"),
         prompt_tokens=_mean(metrics, "vllm:request_prompt_tokens"),
         output_tokens=_mean(metrics, "vllm:request_generation_tokens"),
         allowed_tokens=_mean(metrics, "vllm:request_params_max_tokens"),

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+import tomllib
 from importlib.resources import files
 
 from ingest.corpus.errors import Conflict, NotFound
@@ -36,6 +37,16 @@ def released_names(folder: str) -> tuple[str, ...]:
     """As "answer.v1", of the files in this folder: a name and a number, whatever follows them."""
     names = [path.removeprefix(f"{folder}/") for path in ledger() if path.startswith(f"{folder}/")]
     return tuple(sorted({".".join(name.split(".")[:2]) for name in names}))
+
+
+def released_words(folder: str, name: str) -> tuple[str, dict[str, str]]:
+    """Version and texts of a released file of texts. Errors as of `released_text`.
+
+    The version is its name, with its language, and 12 hex digits over the file.
+    """
+    text = released_text(f"{folder}/{name}.toml")
+    digest = hashlib.sha256(text.encode()).hexdigest()[:12]
+    return f"{name}@{digest}", {part: str(words).strip() for part, words in tomllib.loads(text).items()}
 
 
 def released_text(path: str) -> str:
