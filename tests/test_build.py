@@ -9,6 +9,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+import sysconfig
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import distributions
@@ -91,25 +92,55 @@ def without_this_environment() -> dict[str, str]:
     return {name: value for name, value in os.environ.items() if not name.startswith(unwanted)}
 
 
-@pytest.fixture(scope="session")
-def installation(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An environment that was empty and now holds the wheel, made by the Dockerfile's first stage."""
+@dataclass(frozen=True, slots=True)
+class Installation:
+    """An environment with the wheel in it, and the variables that its programs run with."""
+
+    venv: Path
+    variables: dict[str, str]
+
+    def run(self, program: str, *words: str | Path, cwd: Path, **settings: str) -> str:
+        return run([self.venv / "bin" / program, *words], cwd, self.variables | settings)
+
+
+@pytest.fixture(scope="session", params=["lent", pytest.param("from the index", marks=pytest.mark.slow)])
+def installation(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Installation:
+    """What the Dockerfile's first stage makes of an empty folder.
+
+    Most of it is waiting for pip to fetch and unpack what this environment has already, by the same steps. So
+    it is lent what is here, but for Citeward itself: pip finds each requirement met, or fetches it.
+    """
     work = tmp_path_factory.mktemp("build")
     environment = tmp_path_factory.mktemp("installation") / "venv"
     interpreter = Path(sys.executable).resolve().parent
     search_path = f"{interpreter}{os.pathsep}{os.environ['PATH']}"
-    settings = {"VENV": str(environment), "PATH": search_path}
+    variables = without_this_environment() | {"VENV": str(environment), "PATH": search_path}
     quick = {"PIP_DISABLE_PIP_VERSION_CHECK": "1", "PIP_NO_COMPILE": "1"}  # Python compiles what it imports
-    run_stage(stages(DOCKERFILE)[0], work, without_this_environment() | settings | quick)
-    return environment
+    if request.param == "lent":
+        variables["PYTHONPATH"] = str(lent_packages(tmp_path_factory.mktemp("lent")))
+    run_stage(stages(DOCKERFILE)[0], work, variables | quick)
+    return Installation(environment, variables)
+
+
+def lent_packages(folder: Path) -> Path:
+    """Links to all that is installed here, but for Citeward."""
+    for origin in Path(sysconfig.get_path("purelib")).iterdir():
+        if "citeward" not in origin.name:
+            (folder / origin.name).symlink_to(origin)
+    return folder
 
 
 @pytest.fixture
-def citeward(installation: Path, tmp_path: Path) -> Callable[..., str]:
+def citeward(installation: Installation, tmp_path: Path) -> Callable[..., str]:
     """Run the installed command outside the checkout, on a data folder of its own."""
     settings = {"CITEWARD_HOME": str(tmp_path / "home"), "CITEWARD_EMBEDDER": str(MODEL)}
-    command = installation / "bin" / "citeward"
-    return lambda *words: run([command, *words], tmp_path, without_this_environment() | settings)
+    return lambda *words: installation.run("citeward", *words, cwd=tmp_path, **settings)
+
+
+def test_installed_wheel_is_the_only_one(installation: Installation, tmp_path: Path) -> None:
+    program = "import ingest, service; print(ingest.__file__, service.__file__, sep='\\n')"
+    for place in installation.run("python", "-c", program, cwd=tmp_path).split():
+        assert Path(place).is_relative_to(installation.venv)
 
 
 def test_installed_wheel_knows_its_version(citeward: Callable[..., str]) -> None:
@@ -125,20 +156,19 @@ def test_installed_wheel_ingests_and_finds(citeward: Callable[..., str], tmp_pat
     assert "bicycle shed" in citeward("search", "When does the bicycle shed open?", "--json")
 
 
-def test_installed_wheel_brings_sample_and_migrations(installation: Path, tmp_path: Path) -> None:
+def test_installed_wheel_brings_sample_and_migrations(installation: Installation, tmp_path: Path) -> None:
     program = (
         "from service.sample import load_sample; from service.migrate import MIGRATIONS;"
         "assert all(document.read_bytes() for document in load_sample().documents);"
         "assert list((MIGRATIONS / 'versions').glob('*.py')); print(load_sample().company)"
     )
-    python = installation / "bin" / "python"
-    assert run([python, "-c", program], tmp_path, without_this_environment()).strip()
+    assert installation.run("python", "-c", program, cwd=tmp_path).strip()
 
 
 @pytest.mark.skipif(on_a_gpu_machine(), reason="a machine with an NVIDIA GPU takes the CUDA build")
-def test_no_cuda_package_is_installed_without_a_gpu(installation: Path, tmp_path: Path) -> None:
+def test_no_cuda_package_is_installed_without_a_gpu(installation: Installation, tmp_path: Path) -> None:
     program = "from importlib.metadata import distributions; print(*[one.name for one in distributions()])"
-    there = run([installation / "bin" / "python", "-c", program], tmp_path, without_this_environment())
+    there = installation.run("python", "-c", program, cwd=tmp_path)
     here = [one.name for one in distributions()]
     assert not nvidia_packages(there.split())
     assert not nvidia_packages(here)
