@@ -79,11 +79,11 @@ class Found:
 def _search(index: CollectionIndex, principal: Principal, text: str, probe: Probe, depth: int) -> Found:
     permitted = index.permitted_rows(principal)
     by_words = index.search_words(text, depth, permitted)
-    by_meaning = index.search_meaning(probe.vector, depth, permitted, probe.common)
+    by_meaning = index.search_meaning(probe.vector, depth, permitted, probe.common, probe.scale)
     chunk_ids = list(dict.fromkeys(hit.chunk_id for hit in chain(by_words, by_meaning)))
     words = index.score_words(text, chunk_ids)
     held = np.flatnonzero(~np.isnan(words))
-    nearness = probe.nearness(index.score_meaning(probe.vector, chunk_ids), index.scripts_of(chunk_ids))
+    nearness = probe.compared(index.score_meaning(probe.vector, chunk_ids), index.scripts_of(chunk_ids))
     return Found(
         words=[Hit(chunk_ids[place], float(words[place])) for place in held],
         meaning=[Hit(*one) for one in zip(chunk_ids, nearness.tolist(), strict=True)],

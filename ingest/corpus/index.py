@@ -29,6 +29,7 @@ from ingest.corpus.segments import Segment, first_rows, make_segments, settle, w
 from ingest.corpus.types import AccessList, EmbedderFingerprint, Hit, Principal
 
 NOTHING_COMMON: Scores = np.zeros(SCRIPTS)
+AS_THEY_ARE: Scores = np.ones(SCRIPTS)
 # FAISS scans without Python's lock, and one question has work for one thread a segment only.
 SCANNERS = ThreadPoolExecutor(os.cpu_count(), thread_name_prefix="scan")
 
@@ -65,20 +66,28 @@ class CollectionIndex:
         return self._hits(*self.words.search(query, k, permitted))
 
     def search_meaning(
-        self, vector: FloatVector, k: int, permitted: RowMask, common: Scores = NOTHING_COMMON
+        self,
+        vector: FloatVector,
+        k: int,
+        permitted: RowMask,
+        common: Scores = NOTHING_COMMON,
+        scale: Scores = AS_THEY_ARE,
     ) -> list[Hit]:
         """The k permitted chunks nearest to the question's vector.
 
         :param common: what is taken off the inner products of each script, shape (scripts,).
+        :param scale: what the rest is multiplied by, above 0, shape (scripts,).
         """
 
         def search(part: tuple[Segment, int, RowMask]) -> tuple[NDArray[np.int64], Scores]:
             segment, start, mask = part
             found, scores = segment.vectors.search(vector, k, mask[start : start + segment.rows])
             rows = start + np.array(found, dtype=np.int64)
-            return rows, scores - common[self.scripts[rows]]
+            of_script = self.scripts[rows]
+            return rows, (scores - common[of_script]) * scale[of_script]
 
-        masks = [permitted & (self.scripts == one) for one in range(SCRIPTS)] if common.any() else [permitted]
+        plain = not common.any() and np.ptp(scale) == 0
+        masks = [permitted] if plain else [permitted & (self.scripts == one) for one in range(SCRIPTS)]
         placed = list(zip(self.segments, first_rows(self.segments), strict=True))
         parts = list(SCANNERS.map(search, [(*one, mask) for one in placed for mask in masks if mask.any()]))
         if not parts:

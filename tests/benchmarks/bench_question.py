@@ -101,7 +101,9 @@ def ask(
     times["· permit"], permitted = timed(lambda: index.permitted_rows(reader))
     times["· words"], _ = timed(lambda: index.search_words(question.text, DEPTH, permitted))
     times["· meaning"], _ = timed(
-        lambda: index.search_meaning(question.probe.vector, DEPTH, permitted, question.probe.common)
+        lambda: index.search_meaning(
+            question.probe.vector, DEPTH, permitted, question.probe.common, question.probe.scale
+        )
     )
     return times
 
@@ -184,7 +186,9 @@ def synthetic_text(chance: np.random.Generator) -> str:
 def question_about(chance: np.random.Generator, text: str, vector: FloatVector) -> Asked:
     words = chance.choice(text.split(), 8, replace=False)
     near = unit(vector + chance.normal(size=(1, DIMENSION)) * 0.02)[0]
-    background = Background(np.full((SCRIPTS, DIMENSION), 0.01, dtype=np.float32))
+    background = Background(
+        np.full((SCRIPTS, DIMENSION), 0.01, dtype=np.float32), np.ones((SCRIPTS, SCRIPTS))
+    )
     return Asked(" ".join(words.tolist()), background.probe(near, OTHER))
 
 

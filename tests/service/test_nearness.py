@@ -14,7 +14,7 @@ from tests.fakes import HashEmbedder
 
 # Three axes: what all texts share, what texts of one script share, and what they are about.
 MEANS = np.array([[0.8, 0.0, 0.0], [0.8, 0.4, 0.0]], dtype=np.float32)  # OTHER, HAN
-BACKGROUND = Background(MEANS)
+BACKGROUND = Background(MEANS, np.array([[1.0, 1.6], [1.3, 1.0]]))
 
 
 def near(question: list[float], asked_in: int, text: list[float], script: int) -> float:
@@ -55,6 +55,25 @@ def test_background_is_the_mean_of_as_many_sentences_in_each_script():
     means = open_background(embedder).means
     assert np.allclose(means[OTHER], embedder.embed_passages(english).mean(axis=0))
     assert np.allclose(means[HAN], embedder.embed_passages(chinese).mean(axis=0))
+
+
+def test_what_is_no_nearer_for_its_script_is_compared_by_the_ratio_of_its_pair():
+    probe = BACKGROUND.probe(np.array([0.8, 0.0, 0.6], dtype=np.float32), OTHER)
+    products, scripts = np.array([1.0, 1.0]), np.array([OTHER, HAN])
+    assert probe.compared(products, scripts) == pytest.approx(probe.nearness(products, scripts) * [1, 1.6])
+
+
+def test_a_translation_that_is_hardly_nearer_than_anything_is_not_made_up_for():
+    """The embedder of hashes reads no language: what it finds near is chance."""
+    assert np.array_equal(open_background(HashEmbedder()).scales, np.ones((2, 2)))
+
+
+def test_a_sentence_and_its_translation_compare_alike_with_the_default_embedder():
+    embedder = real_embedder()
+    background = open_background(embedder)
+    assert background.scales.diagonal() == pytest.approx(1.0)
+    assert background.scales[OTHER, HAN] == pytest.approx(1.59, abs=0.05)
+    assert background.scales[HAN, OTHER] == pytest.approx(1.35, abs=0.05)
 
 
 ANSWERS = [
