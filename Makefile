@@ -185,6 +185,8 @@ eval-external: $(VENV)/.installed-dev $(MODEL)/pack.json ## Figures over the set
 	    echo "CITEWARD_EVAL_DATA is not set: it names the folder of evaluation sets." >&2; exit 2; fi; \
 	export CITEWARD_HOME=var CITEWARD_EMBEDDER=$(MODEL); \
 	$(VENV)/bin/citeward eval retrieval $(foreach set,$(SETS),"$$CITEWARD_EVAL_DATA/$(set)") && \
+	for crowd in $(CROWDS); do $(VENV)/bin/citeward eval retrieval $(foreach set,$(CROWDED_SETS),"$$CITEWARD_EVAL_DATA/$(set)") \
+	    --among "$$CITEWARD_EVAL_DATA/$$crowd" || exit $$?; done && \
 	$(VENV)/bin/citeward eval refusal $(foreach set,$(REFUSAL_SETS),"$$CITEWARD_EVAL_DATA/$(set)") && \
 	$(VENV)/bin/citeward eval judge $(foreach set,$(CLAIM_SETS),"$$CITEWARD_EVAL_DATA/$(set)") eval_sets/claims_company && \
 	$(VENV)/bin/citeward eval injection "$$CITEWARD_EVAL_DATA/injection" && \
@@ -194,6 +196,8 @@ eval-external: $(VENV)/.installed-dev $(MODEL)/pack.json ## Figures over the set
 SET ?= eval_sets/company_handbook/v1
 BASELINE ?= eval_sets/baselines/company_handbook-v1.quoting.jsonl
 SETS ?= xquad drcd cmrc2018 clapnq multihop mtrag_un enterprise_inazuma
+CROWDED_SETS ?= xquad cmrc2018 clapnq
+CROWDS ?= distractors_en distractors_zh
 CLAIM_SETS ?= claims_attributionbench claims_wice claims_rgb_fact claims_ocnli
 REFUSAL_SETS ?= xquad drcd cmrc2018 clapnq mtrag_un rgb dragonball
 ANSWER_SETS ?= xquad drcd cmrc2018 clapnq multihop mtrag_un rgb dragonball enterprise_inazuma

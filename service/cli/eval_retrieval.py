@@ -11,7 +11,7 @@ from service.cli.loaded import local_embedder
 from service.cli.local import installation
 from service.cli.show import Json, progress, show_json, show_rows
 from service.evaluation.retrieval import RetrievalRow, evaluate_retrieval
-from service.evaluation.sets.beir import read_set
+from service.evaluation.sets.beir import read_set, read_true_documents
 
 
 def retrieval(
@@ -20,6 +20,14 @@ def retrieval(
         list[Path],
         typer.Argument(metavar="DIR...", help="Folders of sets.", exists=True, file_okay=False),
     ],
+    among: Annotated[
+        Path | None,
+        typer.Option(
+            help="A folder whose corpus is indexed with each set, and answers nothing.",
+            exists=True,
+            file_okay=False,
+        ),
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """How well documents are found: by words, by meaning, and by both; and reranked, if a reranker is set.
@@ -28,6 +36,9 @@ def retrieval(
     the data folder, so that a second run only searches. Nothing of a set goes into your collections.
     """
     sets = [read_set(folder) for folder in folders]
+    if among is not None:
+        others = read_true_documents(among)
+        sets = [one.among(among.resolve().name, others) for one in sets]
     with progress() as watch:
         rows, versions = evaluate_retrieval(
             sets, installation(context).settings, local_embedder(context), watch
