@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import re
+import time
 import urllib.request
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
@@ -16,6 +17,7 @@ from service.types import Message
 
 LOG = logging.getLogger("citeward.engine")
 ANSWER_SECONDS = 5.0  # for what costs the engine nothing
+WARM_SECONDS = 300.0  # the first request after a start took 25 s on two busy cores
 MOST_BYTES = 4 * 2**20  # of a page, its metrics among them
 COUNTED = (
     Message("system", "Answer from the passages, and cite them: [C1]."),
@@ -66,6 +68,29 @@ def what_is_wrong(url: str, model: str, context_window: int) -> str | None:
     if isinstance(holds, int) and holds < context_window:
         return f"it holds {holds} tokens, {context_window} are set"
     return None
+
+
+def ask_first(url: str, model: str, timeout_seconds: float) -> float:
+    """Seconds that one token took: the first request takes many times as long as any later one, and no reader
+    should be the one to wait.
+
+    :raises OSError: if it is not answered in time, or with an error.
+    """
+    began = time.monotonic()
+    body = {"model": model, "messages": [{"role": "user", "content": "Hello"}], "max_tokens": 1}
+    exchange(f"{url}/v1/chat/completions", timeout_seconds, body)
+    return time.monotonic() - began
+
+
+def warm_up(url: str, model: str, context_window: int) -> None:
+    """Ask first whoever started the engine, if it is there: one that comes later, its first reader warms."""
+    if what_is_wrong(url, model, context_window) is not None:
+        return
+    try:
+        told = {"event": "engine_warm", "ms": round(ask_first(url, model, WARM_SECONDS) * 1000)}
+        LOG.info(json.dumps(told))
+    except OSError as error:
+        LOG.warning(json.dumps({"event": "engine_not_warm", "error": type(error).__name__}))
 
 
 def count_tokens(url: str, model: str, messages: Sequence[Message]) -> int | None:

@@ -16,13 +16,12 @@ from ingest.corpus.settings import variable
 from ingest.models import Progress
 from service.engine.launch import Launch, command
 from service.engine.log import last_word, log_lines, start_failed
-from service.engine.probe import cache_numbers, exchange, is_healthy, served_model
+from service.engine.probe import WARM_SECONDS, ask_first, cache_numbers, is_healthy, served_model
 from service.engine.process_group import end, find_process, lives, members
 from service.listening import require_free
 from service.settings import ServiceSettings
 
 START_SECONDS = 1_800.0  # a large model from a hub over a slow line; a small one takes one or two minutes
-WARM_SECONDS = 300.0  # the first request after a start took 25 s on two busy cores
 STOP_SECONDS = 30.0  # vLLM ends within a few
 TELL_SECONDS = 5.0  # between two signs of life
 LOOK_SECONDS = 0.5
@@ -234,15 +233,12 @@ def _wait_until_ready(started: Started, log: Path, tell: Progress) -> None:
 
 
 def _warm_up(started: Started, log: Path, tell: Progress) -> None:
-    """The first request takes many times as long as any later one; no reader should be the one to wait."""
-    began = time.monotonic()
-    body = {"model": started.model, "messages": [{"role": "user", "content": "Hello"}], "max_tokens": 1}
     try:
-        exchange(f"{started.url}/v1/chat/completions", WARM_SECONDS, body)
+        took = ask_first(started.url, started.model, WARM_SECONDS)
     except (OSError, ValueError) as error:
         raise Unavailable(
             "vLLM started, and its first request failed.",
             why=f"{error}; the last it said is: {last_word(log_lines(log))}",
             next_step=f"Look at {log}. The model must be one that chats, with a chat template.",
         ) from error
-    tell(f"The first request took {time.monotonic() - began:.0f} s.")
+    tell(f"The first request took {took:.0f} s.")
