@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
-from contextlib import aclosing
+from contextlib import AsyncExitStack, aclosing
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
@@ -41,7 +41,10 @@ class AdmittedGenerator:
             return
         ways = Ways(task, self._smaller, self.judgement)
         held = self.admission.hold(task.tenant_salt, task.question.priority, ways.size, ways.sizes)
-        async with held as hold, aclosing(self.model.draft(ways.task(hold.step))) as drafts:
+        async with AsyncExitStack() as ending:
+            with task.clock.visit("queue"):
+                hold = await ending.enter_async_context(held)
+            drafts = await ending.enter_async_context(aclosing(self.model.draft(ways.task(hold.step))))
             async for drafted in drafts:
                 if isinstance(drafted, Generated):
                     hold.is_over = True

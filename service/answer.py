@@ -19,12 +19,13 @@ Nothing here knows of HTTP, and no stage knows of the next.
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 
 from ingest.corpus.types import Principal
 from service.assemble import AnswerInProgress, cite
 from service.checked import checked_statements, statements_that_disagree
+from service.clock import fault_of
 from service.fit import pack_evidence, recalled
 from service.follow_up import is_unclear, understood
 from service.look_up import look_up
@@ -45,13 +46,26 @@ from service.types import (
 
 
 async def answer_question(
-    question: Question, principal: Principal, parts: Parts
+    question: Question,
+    principal: Principal,
+    parts: Parts,
+    ended: Callable[[AnswerInProgress], None] | None = None,
 ) -> AsyncGenerator[Event, None]:
-    """Events in order, the last one `Done` with the whole answer; a refusal is an answer too."""
+    """Events in order, the last one `Done` with the whole answer; a refusal is an answer too.
+
+    :param ended: told of the question once it has ended, whichever way; must not fail, nor wait.
+    """
     making = AnswerInProgress(question, principal, parts)
-    async with making.kept_whatever_happens(parts.database), aclosing(stages(making, parts)) as events:
-        async for event in events:
-            yield event
+    try:
+        async with making.kept_whatever_happens(parts.database), aclosing(stages(making, parts)) as events:
+            async for event in events:
+                yield event
+    except BaseException as error:
+        making.fault = fault_of(error)
+        raise
+    finally:
+        if ended is not None:
+            ended(making)
     assert making.answer is not None  # a block that failed has raised
     yield Done(making.answer, making.trace())
 

@@ -68,11 +68,13 @@ class AnswerInProgress:
     answerable: float | None = None  # probability that the evidence answers; None: there is none
     prompt: Prompt | None = None  # None: nothing was generated, or not by a language model
     generated: Generated | None = None
+    drafts: list[Generated] = field(default_factory=list)  # the same, of each draft by itself
     statements: list[Statement] = field(default_factory=list)  # dropped ones included
     repair: str = ""  # "tried", or a code: why a second draft came to nothing; empty: none was called for
     disagreements: list[Disagreement] = field(default_factory=list)  # among the statements shown
     refusal: Refusal | None = None
     failure: FinishReason | None = None  # "cancelled" or "error" when it ended before its time
+    fault: str = ""  # what ended it then, a code; also where the record could not be kept
     answer: Answer | None = None  # made once, at the end: what is kept is what is handed out
 
     def __post_init__(self) -> None:
@@ -149,6 +151,7 @@ class AnswerInProgress:
             policy=prompting.policy if prompting else None,
             tenant_salt=prompting.salt(self.principal.tenant_id) if prompting else "",
             prompt_of=noted if prompting else None,
+            clock=self.clock,
         )
 
     def _prompt_of(self, evidence: tuple[Evidence, ...], note: str) -> Prompt:

@@ -48,9 +48,13 @@ async def checked_statements(making: AnswerInProgress, parts: Parts) -> AsyncGen
 async def checked_draft(
     task: GenerationTask, making: AnswerInProgress, parts: Parts
 ) -> AsyncGenerator[Statement, None]:
-    async with aclosing(parts.generator.draft(task)) as drafts:
-        async for drafted in making.clock.each("generate", drafts):
+    async with (
+        aclosing(parts.generator.draft(task)) as drafts,
+        aclosing(making.clock.each("generate", drafts)) as timed,
+    ):
+        async for drafted in timed:
             if isinstance(drafted, Generated):
+                making.drafts.append(drafted)
                 making.generated = both(making.generated, drafted) if making.generated else drafted
                 making.packed = first_of(making.packed, drafted.passages)
             elif is_new(drafted, making.statements):

@@ -12,6 +12,7 @@ from typing import Literal
 
 from ingest.corpus.errors import InvalidInput
 from ingest.corpus.types import StoredChunk
+from service.clock import StageClock
 
 Outcome = Literal["answered", "refused"]
 RefusalCode = Literal[
@@ -242,6 +243,7 @@ class GenerationTask:
     policy: GenerationPolicy | None = None
     tenant_salt: str = ""  # keeps the engine's prefix cache of tenants apart; never the tenant's name
     prompt_of: Callable[[tuple[Evidence, ...]], Prompt] | None = None  # of other evidence, if it must be less
+    clock: StageClock = field(default_factory=StageClock, compare=False, repr=False)  # of the question
 
 
 @dataclass(frozen=True, slots=True)

@@ -61,18 +61,19 @@ class VllmGenerator:
         if not task.evidence:
             yield Generated("stop", 0, 0)
             return
-        heard = Heard(task, self.deadlines)
-        reader = reader_for(task)
-        async with aclosing(self._pieces(task, heard)) as pieces:
-            async for piece in pieces:
-                for statement in heard.anew(reader.feed(piece)):
-                    yield statement
-        end = heard.generated()
-        for statement in heard.anew(reader.finish(end.finish_reason == "length")):
-            yield statement
-        if end.finish_reason == "length" and not heard.said:  # else it read as if nothing was found
-            raise bad_stream("It was cut off before its first statement was whole.")
-        yield end
+        with task.clock.visit("chat"):
+            heard = Heard(task, self.deadlines)
+            reader = reader_for(task)
+            async with aclosing(self._pieces(task, heard)) as pieces:
+                async for piece in pieces:
+                    for statement in heard.anew(reader.feed(piece)):
+                        yield statement
+            end = heard.generated()
+            for statement in heard.anew(reader.finish(end.finish_reason == "length")):
+                yield statement
+            if end.finish_reason == "length" and not heard.said:  # else it read as if nothing was found
+                raise bad_stream("It was cut off before its first statement was whole.")
+            yield end
 
     async def _pieces(self, task: GenerationTask, heard: Heard) -> AsyncGenerator[str]:
         """The text as it comes, until the stream says that it ends."""
