@@ -15,6 +15,7 @@ from fastapi import FastAPI
 
 from ingest.corpus.settings import variable
 from ingest.pipeline import BETWEEN_BATCHES, Workbench, WorkerStops, work_off_next
+from service.adapters.telemetry import Telemetry
 from service.api import (
     answers,
     audit,
@@ -33,8 +34,8 @@ from service.api.edge import Edge
 from service.api.errors import handle_errors
 from service.api.metrics import Metrics
 from service.api.state import Service
-from service.bootstrap import open_parts, open_workbench
-from service.engine.probe import counting_faults
+from service.bootstrap import open_parts, open_traces, open_workbench
+from service.engine.probe import counting_faults, warm_up
 from service.listening import require_free
 from service.parts import Parts
 from service.secret import key_secret
@@ -108,8 +109,11 @@ class IngestionWorker:
         work_off_next(self.bench)
 
 
-def create_app(source: Parts | ServiceSettings) -> FastAPI:
-    """The service over parts that are there already, or over those that the settings name."""
+def create_app(source: Parts | ServiceSettings, telemetry: Telemetry | None = None) -> FastAPI:
+    """The service over parts that are there already, or over those that the settings name.
+
+    :param telemetry: closed with the service; None: the one that the settings name.
+    """
     metrics = Metrics()
 
     @asynccontextmanager
@@ -121,13 +125,17 @@ def create_app(source: Parts | ServiceSettings) -> FastAPI:
             metrics.count_engine_faults(
                 await to_thread.run_sync(counting_faults, engine.engine_url, engine.llm, chat)
             )
+        traces = telemetry or open_traces(parts.settings)
         worker = IngestionWorker(open_workbench(parts))
         with ExitStack() as running:
+            if traces is not None:
+                metrics.follow_spans(traces)
+                running.callback(traces.close)
             running.enter_context(worker.running())
             if parts.admission is not None:
                 running.enter_context(parts.admission.running())
                 metrics.follow(parts.admission)
-            yield {"service": Service(parts, key_secret(parts.settings), metrics, worker.wake)}
+            yield {"service": Service(parts, key_secret(parts.settings), metrics, worker.wake, traces)}
         await to_thread.run_sync(parts.corpus.save_all)
 
     app = FastAPI(
@@ -136,6 +144,8 @@ def create_app(source: Parts | ServiceSettings) -> FastAPI:
         version="1",
         openapi_url=None,  # served by health.py, to operators
         lifespan=lifespan,
+        # Its own, which variables of the environment turn on, quotes what was sent where it is refused.
+        telemetry={"tracing": False, "metrics": False, "logs": False, "auto_configure": False},
         redirect_slashes=False,  # it would answer before the door, and tell which routes there are
     )
     for routes in ROUTERS:
@@ -149,7 +159,8 @@ def serve(settings: ServiceSettings) -> None:
     """Run until SIGINT or SIGTERM: running requests get `DRAIN_SECONDS`, and the indexes are saved.
 
     :raises Conflict: if something listens there already; told before the model is loaded.
-    :raises CitewardError: what `open_parts` raises, before the server, which would print it as a crash.
+    :raises CitewardError: what `open_traces` and `open_parts` raise, before the server, which would print it
+        as a crash.
     """
     require_free(
         settings.host,
@@ -159,8 +170,12 @@ def serve(settings: ServiceSettings) -> None:
     )
     logging.basicConfig(level=logging.INFO, format="%(message)s")
     logging.getLogger("alembic").setLevel(logging.WARNING)  # else each look at the schema is two lines
+    telemetry = open_traces(settings)  # before the model, which takes a while
+    parts = open_parts(settings)
+    if settings.llm:
+        warm_up(settings.engine_url, settings.llm, settings.context_window)
     uvicorn.run(
-        create_app(open_parts(settings)),
+        create_app(parts, telemetry),
         host=settings.host,
         port=settings.port,
         access_log=False,  # it would keep addresses with their queries

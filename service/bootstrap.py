@@ -16,6 +16,7 @@ from ingest.corpus.snapshot import Corpus
 from ingest.pipeline import Workbench, require_fitting_chunks
 from service.adapters.chat_template import TemplateTokenizer, folder_of
 from service.adapters.cross_encoder import NEXT_STEP, CrossEncoderModel
+from service.adapters.telemetry import Telemetry, open_telemetry
 from service.adapters.vllm import VllmGenerator
 from service.adapters.vllm_choice import VllmChooser
 from service.admitted import AdmittedGenerator, Step
@@ -72,6 +73,7 @@ NOT_IN_ANSWERS = frozenset(
         "queue_length",
         "queue_seconds",
         "batch_queue_seconds",
+        "otlp_endpoint",
     }
 )
 
@@ -248,6 +250,11 @@ def open_embedder(settings: ServiceSettings) -> Embedder:
 
 def open_workbench(parts: Parts) -> Workbench:
     return Workbench(parts.database, parts.embedder, parts.settings.corpus)
+
+
+def open_traces(settings: ServiceSettings) -> Telemetry | None:
+    """Where the settings name a collector; errors as of `open_telemetry`."""
+    return open_telemetry(settings.otlp_endpoint, code_version()) if settings.otlp_endpoint else None
 
 
 def config_hash(settings: ServiceSettings) -> str:

@@ -70,6 +70,7 @@ class ServiceSettings:
     queue_seconds: float = setting(30.0, "longest wait for room in the engine's KV cache")
     batch_queue_seconds: float = setting(300.0, "the same, of a question whose priority is batch")
     on_no_room: str = setting("shorter_output", "without room: no, fewer_evidence, shorter_output or quoting")
+    otlp_endpoint: str = setting("", "collector of traces over HTTP, as http://127.0.0.1:4318; empty: none")
 
     def __post_init__(self) -> None:
         for name in (
@@ -96,6 +97,7 @@ class ServiceSettings:
         require_within(self, "history_tokens", 0, self.context_window)
         self._require_room()
         self._require_address()
+        self._require_collector()
         for name, ways in WAYS.items():
             _require_one_of(self, name, ways)
         self._require_share()
@@ -112,6 +114,18 @@ class ServiceSettings:
                 why="It must be http://HOST:PORT, with nothing after it.",
                 next_step="Correct or unset it.",
                 field="engine_url",
+            )
+
+    def _require_collector(self) -> None:
+        """:raises InvalidInput: if the collector's address is none; not repeated, it may hold a password."""
+        address = r"https?://(?:[\w.-]+|\[[\da-fA-F:.]+\])(?::(\d{1,5}))?(?:/[\w./~-]*)?"
+        given = re.fullmatch(address, self.otlp_endpoint, re.ASCII)
+        if self.otlp_endpoint and not (given and 1 <= int(given.group(1) or 1) <= HIGHEST_PORT):
+            raise InvalidInput(
+                f"{variable('otlp_endpoint')} is no address of a collector.",
+                why="It must be http(s)://HOST:PORT, maybe with a path; no name or password, and no query.",
+                next_step="Correct or unset it; a key for it belongs into OTEL_EXPORTER_OTLP_HEADERS.",
+                field="otlp_endpoint",
             )
 
     def _require_share(self) -> None:

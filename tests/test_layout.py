@@ -69,6 +69,7 @@ ADAPTERS = {
     "typer": ["service/cli/*.py"],
     "rich": ["service/cli/*.py"],
     "prometheus_client": ["service/api/*.py", "service/app.py"],
+    "opentelemetry": ["service/adapters/telemetry.py"],
 }
 # Always there, because a library that is declared is made on top of them.
 COME_ALONG = {"torch", "transformers", "safetensors", "tokenizers", "starlette", "anyio", "click"}

@@ -19,6 +19,7 @@ from ingest.corpus.snapshot import Corpus
 from ingest.corpus.types import AccessList, Principal
 from ingest.pipeline import split_to_embed
 from ingest.read.parse import parse
+from service.adapters.telemetry import Telemetry
 from service.answerable import shipped_answerability
 from service.app import create_app
 from service.bootstrap import config_hash
@@ -102,11 +103,14 @@ def canary(company: str, collection_id: str) -> str:
 
 @contextmanager
 def running_world(
-    database: Database, home: Path, change: Callable[[Parts], Parts] = lambda parts: parts
+    database: Database,
+    home: Path,
+    change: Callable[[Parts], Parts] = lambda parts: parts,
+    telemetry: Telemetry | None = None,
 ) -> Iterator[World]:
     parts = change(make_parts(database, home))
     keys = {company: found_company(parts, company) for company in ("acme", "globex")}
-    with running(parts) as client:
+    with running(parts, telemetry=telemetry) as client:
         acme, globex = keys["acme"], keys["globex"]
         yield World(
             parts,
@@ -120,9 +124,12 @@ def running_world(
 
 
 @contextmanager
-def running(parts: Parts, address: str = "198.51.100.7") -> Iterator[TestClient]:
+def running(
+    parts: Parts, address: str = "198.51.100.7", telemetry: Telemetry | None = None
+) -> Iterator[TestClient]:
     """The app over these parts, called from elsewhere unless told otherwise."""
-    with TestClient(create_app(parts), client=(address, 50000), raise_server_exceptions=False) as client:
+    app = create_app(parts, telemetry)
+    with TestClient(app, client=(address, 50000), raise_server_exceptions=False) as client:
         yield client
 
 

@@ -11,6 +11,7 @@ from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
 from ingest.corpus.errors import Unavailable
+from service.adapters.telemetry import Telemetry
 from service.capacity.admission import Admission
 from service.types import Answer
 
@@ -94,6 +95,9 @@ class Metrics:
         for code in codes:
             self.engine_faults.labels(code).inc()
 
+    def follow_spans(self, telemetry: Telemetry) -> None:
+        self.registry.register(SpansShown(telemetry))
+
     def follow(self, admission: Admission) -> None:
         """Show what it counts, as it stands whenever it is asked."""
         self.registry.register(AdmissionShown(admission))
@@ -140,3 +144,17 @@ class AdmissionShown(Collector):
                 "Generations that the language model's server has put back, since it started",
                 seen.preemptions,
             )
+
+
+@dataclass(frozen=True, eq=False)
+class SpansShown(Collector):
+    """What was lost of the traces."""
+
+    telemetry: Telemetry
+
+    def collect(self) -> Iterator[Metric]:
+        yield CounterMetricFamily(
+            "citeward_spans_dropped",
+            "Spans of traces that did not reach their collector",
+            self.telemetry.dropped,
+        )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
 from dataclasses import replace
 
@@ -20,6 +20,8 @@ from service.api.schemas import AskRequest, SearchRequest, SearchResult
 from service.api.shown import answer_shown, passage_shown
 from service.api.state import Service, Serving
 from service.api.stream import EventStream, frames, while_client_stays
+from service.api.traced import sends_trace
+from service.assemble import AnswerInProgress
 from service.conversations import turns_of
 from service.fit import require_fitting
 from service.parts import Parts
@@ -49,7 +51,7 @@ async def ask(body: AskRequest, request: Request, asker: Asker, service: Serving
     parts = await to_thread.run_sync(parts_for, asker, service.parts)
     question = to_question(body, parts)
     question = await to_thread.run_sync(permitted, question, asker, service.parts)
-    events = counted(question, asker, service)
+    events = counted(question, asker, service, sends_trace(request, service))
     if "text/event-stream" in request.headers.get("accept", ""):
         return EventStream(frames(events, question, asker, request.scope[REQUEST_ID]))
     async with while_client_stays(request.receive):
@@ -111,10 +113,15 @@ def permitted(question: Question, asker: Principal, parts: Parts) -> Question:
         return replace(question, turns=turns_of(session, asker, question.conversation_id))
 
 
-async def counted(question: Question, asker: Principal, service: Service) -> AsyncGenerator[Event]:
+async def counted(
+    question: Question,
+    asker: Principal,
+    service: Service,
+    ended: Callable[[AnswerInProgress], None] | None,
+) -> AsyncGenerator[Event]:
     """The events of an answer, its outcome, stages and faults counted at the end."""
     try:
-        async with aclosing(answer_question(question, asker, service.parts)) as events:
+        async with aclosing(answer_question(question, asker, service.parts, ended)) as events:
             async for event in events:
                 if isinstance(event, Done):
                     service.metrics.count_answer(event.answer)

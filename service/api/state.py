@@ -8,6 +8,7 @@ from typing import Annotated
 
 from fastapi import Depends, Request
 
+from service.adapters.telemetry import Telemetry
 from service.api.metrics import Metrics
 from service.parts import Parts
 
@@ -18,6 +19,7 @@ class Service:
     key_secret: bytes
     metrics: Metrics
     wake_worker: Callable[[], None]
+    telemetry: Telemetry | None = None  # None: no collector is named
 
 
 def service_of(request: Request) -> Service:

@@ -18,6 +18,7 @@ import httpx2
 import pytest
 
 from ingest.corpus.database import Database
+from service.adapters.telemetry import Telemetry
 from service.app import create_app
 from service.bootstrap import open_admission, open_generator
 from service.capacity.admission import Admission
@@ -98,7 +99,12 @@ class Admitting:
 
 @contextmanager
 def admitting(
-    database: Database, home: Path, *replies: Reply, blocks: int = 1 + 64, **settings: Any
+    database: Database,
+    home: Path,
+    *replies: Reply,
+    blocks: int = 1 + 64,
+    telemetry: Telemetry | None = None,
+    **settings: Any,
 ) -> Iterator[Admitting]:
     with scripted_engine(*replies) as engine:
         engine.pages |= {"/metrics": cache_page(blocks), "/v1/models": models_page()}
@@ -114,7 +120,7 @@ def admitting(
                 parts, settings=chosen, generator=generator, prompting=prompting, admission=opened[0]
             )
 
-        with running_world(database, home, change) as world:
+        with running_world(database, home, change, telemetry) as world:
             yield Admitting(world, engine, opened[0])
 
 

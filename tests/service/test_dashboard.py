@@ -8,8 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 from ingest.corpus.database import Database
+from service.adapters.telemetry import telemetry_over
 from tests.service.test_api_capacity import ANSWERS, admitting
 
 DASHBOARD = json.loads((Path(__file__).parents[2] / "docs" / "grafana.json").read_text("utf-8"))
@@ -22,7 +24,7 @@ def expressions() -> list[str]:
 
 @pytest.mark.parametrize("database", ["sqlite"], indirect=True)
 def test_it_shows_what_is_counted(database: Database, tmp_path: Path) -> None:
-    with admitting(database, tmp_path, ANSWERS) as here:
+    with admitting(database, tmp_path, ANSWERS, telemetry=telemetry_over(InMemorySpanExporter(), "")) as here:
         assert here.ask().status_code == 200
         lines = here.world.root.get("/metrics").text.splitlines()
     counted = {line.split()[2] for line in lines if line.startswith("# TYPE")}
