@@ -32,20 +32,9 @@ def vllm_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EngineStat
     shared = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
     folder = shared / "engine"
     with _users(shared) as users:
-        launch = Launch(
-            python=PYTHON,
-            model=str(MODEL),
-            name=MODEL.name,
-            host="127.0.0.1",
-            port=_free_port(),
-            max_model_len=MAX_MODEL_LEN,
-            kv_gib=KV_GIB,
-            gpu=has_gpu(),
-            threads=1,  # two that wait for each other are slow where other tests run
-        )
         found = server.status(users.read_text(), folder) if users.exists() else None
         if found is None or not found.ready:
-            found = server.start(launch, folder, print)
+            found = server.start(_launch_of(MODEL, KV_GIB), folder, print)
         users.write_text(found.url)
         (shared / f"uses-engine-{os.getpid()}").touch()
     yield found
@@ -53,6 +42,18 @@ def vllm_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EngineStat
         (shared / f"uses-engine-{os.getpid()}").unlink()
         if not list(shared.glob("uses-engine-*")):
             assert server.stop(folder), "the server had ended before the tests had"
+
+
+@contextmanager
+def engine_of(model: Path, kv_gib: int, folder: Path) -> Iterator[EngineStatus]:
+    """A server of its own for this model; log and state in `folder`."""
+    if not PYTHON.exists():
+        pytest.skip("no vLLM: make test installs it")
+    started = server.start(_launch_of(model, kv_gib), folder, print)
+    try:
+        yield started
+    finally:
+        server.stop(folder)
 
 
 @pytest.fixture
@@ -73,6 +74,20 @@ def _users(shared: Path) -> Iterator[Path]:
     with (shared / "engine.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield shared / "engine.url"
+
+
+def _launch_of(model: Path, kv_gib: int) -> Launch:
+    return Launch(
+        python=PYTHON,
+        model=str(model),
+        name=model.name,
+        host="127.0.0.1",
+        port=_free_port(),
+        max_model_len=MAX_MODEL_LEN,
+        kv_gib=kv_gib,
+        gpu=has_gpu(),
+        threads=1,  # two that wait for each other are slow where other tests run
+    )
 
 
 def _free_port() -> int:
