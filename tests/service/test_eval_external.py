@@ -16,6 +16,7 @@ from service.evaluation.sets.cases import Case, Quote
 from service.evaluation.sets.external import read_cases
 from service.settings import ServiceSettings
 from tests.fakes import HashEmbedder
+from tests.service.test_cli_commands import command_line
 
 CORPUS = [
     {"_id": "d1", "title": "Parking", "text": "A parking permit costs 40 EUR per month."},
@@ -111,6 +112,11 @@ BAD_LINES: dict[str, bytes] = {
     "an id given twice": b'{"_id": "q", "text": "a"}\n{"_id": "q", "text": "b"}',
     "Latin-1": b'{"_id": "q", "text": "caf\xe9"}',
     "UTF-16": '{"_id": "q", "text": "a"}'.encode("utf-16"),
+    "half a character in a text": rb'{"_id": "q", "text": "caf\ud800"}',
+    "half a character in a title": rb'{"_id": "q", "text": "a", "title": "\uDC00 first"}',
+    "half a character in an id": rb'{"_id": "q\ud83d", "text": "a"}',
+    "half a character in an answer": rb'{"_id": "q", "text": "a", "answers": ["25 \udfff"]}',
+    "half a character in a name": rb'{"_id": "q", "text": "a", "\ud800": 1}',
     "a nest": b'{"_id": "q", "text": "a", "x": ' + b"[" * 100_000 + b"]" * 100_000 + b"}",
 }
 
@@ -122,6 +128,23 @@ def test_a_line_that_cannot_be_meant_is_named_with_its_file(tmp_path: Path, name
     (folder / name).write_bytes(line)
     with pytest.raises(InvalidInput, match=name):
         read_cases(folder)
+
+
+def test_half_a_character_is_named_with_its_line_and_what_to_do(tmp_path: Path) -> None:
+    folder = write(tmp_path / "few", [{"_id": "q1", "text": "What?"}], "q1\td1\t1\n")
+    with (folder / "corpus.jsonl").open("a", encoding="utf-8") as file:
+        file.write('\n{"_id": "d9", "text": "A smile: \\ud83d"}\n')
+    ended = command_line(tmp_path / "home")("eval", "run", str(folder))
+    assert ended.code == 2
+    told = " ".join(ended.err.split())
+    assert f"Line 4 of {folder / 'corpus.jsonl'} cannot be used." in told
+    assert "\\ud83d is half a character. Write the other half too, or leave it out." in told
+
+
+def test_both_halves_of_a_character_are_one(tmp_path: Path) -> None:
+    [case] = cases(tmp_path / "few", {"_id": "q1", "text": "What is \U0001f600?", "answers": ["a smile"]})
+    assert "\\ud83d\\ude00" in (tmp_path / "few" / "queries.jsonl").read_text("utf-8")
+    assert case.question == "What is \U0001f600?"
 
 
 def test_a_byte_order_mark_and_windows_ends_of_lines_are_harmless(tmp_path: Path) -> None:

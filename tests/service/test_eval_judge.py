@@ -70,6 +70,7 @@ def test_only_what_is_supported_whole_is_supported(tmp_path: Path, label: str, s
         ({**ROW, "claim": 3}, "are texts"),
         ({"id": "a"}, "KeyError"),
         ([1], "TypeError"),
+        ({**ROW, "evidence": "It is \ud800."}, "half a character"),
     ],
 )
 def test_a_line_that_is_no_claim_is_named(tmp_path: Path, row: object, why: str) -> None:

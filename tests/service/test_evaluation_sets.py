@@ -108,6 +108,26 @@ def test_a_judgement_that_cannot_be_used_is_named(tmp_path: Path, line: str) -> 
     assert "tabs" in caught.value.why
 
 
+@pytest.mark.parametrize(
+    "before",
+    ["", "\n", "query-id\tcorpus-id\tscore\n", "\nq\td\trelevance\tby whom\n", "\ufeff"],
+    ids=["no header", "a blank line", "BEIR's header", "a blank line and a header", "a mark of byte order"],
+)
+def test_a_header_is_known_by_what_it_says_and_no_judgement_is_lost(tmp_path: Path, before: str) -> None:
+    folder = write_set(tmp_path / "leave")
+    lines = "".join(f"{query}\t{document}\t{grade}\n" for query, document, grade in QRELS)
+    (folder / "qrels.tsv").write_text(before + lines, "utf-8")
+    assert slices_of(folder)["en"].relevant == {"q-en": frozenset({"d-en", "d-zh"})}
+
+
+@pytest.mark.parametrize("line", ["q-en d-en 1", "q-en\td-en", "q-en\td-en\t", "q-en\td-en\t "])
+def test_a_first_judgement_that_is_cut_off_is_no_header(tmp_path: Path, line: str) -> None:
+    folder = write_set(tmp_path / "leave")
+    (folder / "qrels.tsv").write_text(f"{line}\nq-zh\td-zh\t1\n", "utf-8")
+    with pytest.raises(InvalidInput, match=r"Line 1 of .*qrels\.tsv"):
+        read_set(folder)
+
+
 @pytest.mark.parametrize("line", ["{", "[]", '{"doc_id": "d"}', '{"text": "no id"}'])
 def test_a_line_that_cannot_be_used_is_named(tmp_path: Path, line: str) -> None:
     folder = write_set(tmp_path / "leave")

@@ -1,15 +1,14 @@
 """Retrieval sets from a folder: documents, questions and which documents answer them, laid out in slices.
 
 Two layouts are read. Ours: `corpus.jsonl` or `corpus.jsonl.gz` (doc_id, title, text, lang), `queries.jsonl`
-(query_id, question, lang), `qrels.tsv` (query_id, doc_id, relevance; with a header). BEIR's: `_id` for both
-ids, `text` for the question, `qrels/test.tsv`. Where no language is given, the text says it.
+(query_id, question, lang), `qrels.tsv` (query_id, doc_id, relevance; with a header or without). BEIR's: `_id`
+for both ids, `text` for the question, `qrels/test.tsv`. Where no language is given, the text says it.
 """
 
 from __future__ import annotations
 
 import csv
 import gzip
-import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -17,12 +16,14 @@ from typing import Any
 
 from ingest.corpus.errors import InvalidInput
 from ingest.read.language import language_of
+from service.evaluation.sets.row import row_of
 from service.types import Turn
 
 # (language of the questions, the one language indexed): sets whose documents are translations of each other.
 CROSS_LINGUAL: Mapping[str, tuple[tuple[str, str], ...]] = {"xquad": (("zh", "en"),)}
 
 Judgements = Mapping[str, frozenset[str]]  # query id -> ids of the documents that answer it
+COLUMNS = 3  # of a judgement: query, document, relevance
 # Fields that need not be there, and their kinds.
 KINDS: Mapping[str, type] = {
     "answers": list,
@@ -67,6 +68,21 @@ class Slice:
 class RetrievalSet:
     name: str
     slices: tuple[Slice, ...]
+
+    def among(self, name: str, others: Sequence[SetDocument]) -> RetrievalSet:
+        """The same questions with more documents to find theirs among, which answer none of them.
+
+        :raises InvalidInput: if an id is a document's of both.
+        """
+        taken = {one.id for part in self.slices for one in part.documents}
+        if twice := [one.id for one in others if one.id in taken]:
+            raise InvalidInput(
+                f"{self.name} and {name} both have a document {twice[0]!r}.",
+                why="Which of the two was found could not be told.",
+                next_step="Give one of them another id.",
+            )
+        slices = (replace(one, documents=(*one.documents, *others)) for one in self.slices)
+        return RetrievalSet(f"{self.name} + {name}", tuple(slices))
 
 
 def read_set(folder: Path) -> RetrievalSet:
@@ -188,7 +204,7 @@ def read_rows(path: Path) -> Iterator[Mapping[str, Any]]:
         if not line.strip():
             continue
         try:
-            row = json.loads(line)
+            row = row_of(line)
             one = _id(row, next((name for name in ("doc_id", "query_id", "id") if name in row), "_id"))
             _require_kinds(row)
             if one in seen:
@@ -256,21 +272,35 @@ def _qrels_file(folder: Path) -> Path:
 
 
 def _qrels(path: Path) -> Judgements:
-    """Every line with a relevance of 1 or more counts, all the same."""
+    """Every line with a relevance of 1 or more counts, all the same.
+
+    The first is a header if what it has for a relevance is no number: some have none, and lose nothing.
+    """
     relevant: dict[str, set[str]] = {}
     rows = csv.reader(_lines(path), delimiter="\t", quoting=csv.QUOTE_NONE)
-    next(rows, None)  # the header
-    for row in filter(None, rows):
+    for place, row in enumerate(filter(None, rows)):
+        if place == 0 and _is_header(row):
+            continue
         query, document, relevance = _judgement(row, rows.line_num, path)
         if relevance >= 1:
             relevant.setdefault(query, set()).add(document)
     return {query: frozenset(documents) for query, documents in relevant.items()}
 
 
+def _is_header(row: Sequence[str]) -> bool:
+    if len(row) < COLUMNS or not row[COLUMNS - 1].strip():
+        return False  # cut off, and to be named as such
+    try:
+        float(row[COLUMNS - 1])
+    except ValueError:
+        return True
+    return False
+
+
 def _judgement(row: Sequence[str], number: int, path: Path) -> tuple[str, str, float]:
     """Columns after the third are let be."""
     try:
-        query, document, relevance = row[:3]
+        query, document, relevance = row[:COLUMNS]
         return query, document, float(relevance)
     except ValueError as error:
         raise InvalidInput(

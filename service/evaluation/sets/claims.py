@@ -7,7 +7,6 @@ A line has id, claim, evidence, label, lang. Supported is what is labelled so, w
 from __future__ import annotations
 
 import hashlib
-import json
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from ingest.corpus.errors import InvalidInput
+from service.evaluation.sets.row import row_of
 
 Label = Literal["supported", "partially_supported", "not_supported", "contradicted"]
 LABELS: tuple[str, ...] = get_args(Label)
@@ -77,11 +77,11 @@ def _is_even(name: str) -> bool:
 
 def _claim(line: str, where: str) -> Claim:
     try:
-        row: Mapping[str, Any] = json.loads(line)
+        row: Mapping[str, Any] = row_of(line)
         name, claim, evidence, label, language = (
             row[key] for key in ("id", "claim", "evidence", "label", "lang")
         )
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise _unusable(where, f"{type(error).__name__}: {error}") from error
     if not all(isinstance(one, str) for one in (name, claim, evidence, language)):
         raise _unusable(where, "id, claim, evidence and lang are texts")

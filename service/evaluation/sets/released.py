@@ -7,7 +7,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import tomllib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -18,6 +17,7 @@ from pydantic import TypeAdapter, ValidationError
 from ingest.corpus.errors import InvalidInput
 from ingest.corpus.types import AccessList
 from service.evaluation.sets.cases import Case, CaseDocument, CaseGroup, CaseSet, CaseUser
+from service.evaluation.sets.row import row_of
 
 MANIFEST, QUESTIONS, CORPUS, LEDGER = "manifest.toml", "questions.jsonl", "corpus", "released.toml"
 CASES = TypeAdapter(Case)
@@ -32,15 +32,29 @@ def read_case_set(folder: Path) -> CaseSet:
     """:raises InvalidInput: if a file is missing, cannot be used, or is not what it was when released."""
     folder = folder.resolve()
     text = _bytes(folder / MANIFEST)
+    _require_as_released(folder, hashlib.sha256(text).hexdigest())
+    try:
+        one = _read(folder, text)
+    except InvalidInput:
+        raise
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise InvalidInput(
+            f"{folder / MANIFEST} cannot be used.",
+            why=f"{type(error).__name__}: {error}.",
+            next_step="Correct it, or give the folder of another set.",
+        ) from error
+    _require_whole(one)
+    return one
+
+
+def _read(folder: Path, text: bytes) -> CaseSet:
     manifest = tomllib.loads(text.decode())
-    sha256 = hashlib.sha256(text).hexdigest()
-    _require_as_released(folder, sha256)
     questions = _unchanged(folder / QUESTIONS, manifest["questions_sha256"])
     documents = tuple(_document(folder / CORPUS, entry) for entry in manifest["documents"])
-    one = CaseSet(
+    return CaseSet(
         name=manifest["name"],
         version=manifest["version"],
-        sha256=sha256,
+        sha256=hashlib.sha256(text).hexdigest(),
         what=manifest["what"],
         licence=manifest["licence"],
         access=_access(manifest["collection"]),
@@ -49,12 +63,10 @@ def read_case_set(folder: Path) -> CaseSet:
         documents=documents,
         cases=tuple(_cases(questions, folder / QUESTIONS)),
     )
-    _require_whole(one)
-    return one
 
 
 def _require_as_released(folder: Path, sha256: str) -> None:
-    ledger = folder.parents[1] / LEDGER
+    ledger = folder.parent.parent / LEDGER
     released = tomllib.loads(ledger.read_text("utf-8")) if ledger.is_file() else {}
     label = f"{folder.parent.name}/{folder.name}"
     if released.get(label, sha256) != sha256:
@@ -109,13 +121,13 @@ def _user(entry: Mapping[str, Any]) -> CaseUser:
 def _cases(content: bytes, path: Path) -> Iterator[Case]:
     for number, line in enumerate(content.decode().removesuffix("\n").split("\n"), start=1):
         try:
-            row = json.loads(line)
+            row = row_of(line)
             row["evidence"] = [
                 [{"document": one["document"], "text": one["quote"]} for one in group]
                 for group in row["evidence"]
             ]
             yield CASES.validate_python(row)
-        except (ValueError, KeyError, TypeError, ValidationError) as error:
+        except (ValueError, KeyError, TypeError, RecursionError, ValidationError) as error:
             raise InvalidInput(
                 f"Line {number} of {path} cannot be used.", why=f"{error}.", next_step="Correct the line."
             ) from error
