@@ -82,7 +82,8 @@ def _scales(asked: Sequence[Sequence[Probe]], passages: Sequence[FloatMatrix]) -
     """By the script of the question and of the passage; both of the same sentences in the same order."""
     near = np.array([[_mean_nearness(of, to, at) for at, to in enumerate(passages)] for of in asked])
     own = near.diagonal()[:, np.newaxis]
-    return np.divide(own, near, out=np.ones_like(near), where=near > READS_BOTH * own)
+    scales: Scores = np.divide(own, near, out=np.ones_like(near), where=near > READS_BOTH * own)
+    return scales
 
 
 def _mean_nearness(asked: Sequence[Probe], passages: FloatMatrix, script: int) -> float:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -30,7 +31,7 @@ pytestmark = [
     pytest.mark.skipif(has_gpu(), reason="only without a GPU is the cache's size given"),
 ]
 GIB = 2**30
-SMALL = {
+SMALL: dict[str, Any] = {
     "vocab_size": 49_152,  # of the tokenizer
     "hidden_size": 64,
     "intermediate_size": 128,

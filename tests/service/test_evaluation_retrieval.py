@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from ingest.corpus.errors import Unavailable
+from ingest.corpus.errors import InvalidInput, Unavailable
 from ingest.corpus.seams import TokenVectors
 from ingest.corpus.settings import CorpusSettings
 from service.evaluation import retrieval as evaluation
@@ -69,6 +69,23 @@ def test_a_document_stands_where_its_best_chunk_stands(settings: ServiceSettings
     )
     (row,) = evaluate(small, question)
     assert row.words["mrr@10"] == 1.0
+
+
+def test_documents_that_answer_nothing_are_in_the_way(settings: ServiceSettings) -> None:
+    crowd = [SetDocument(f"n-{at}", "", f"Annual leave of zebra {at}.", "en") for at in range(12)]
+    alone = RetrievalSet("tiny", (SLICE,))
+    ((before,), _), ((after,), _) = (
+        evaluate_retrieval([one], settings, HashEmbedder(), unwatched)
+        for one in (alone, alone.among("crowd", crowd))
+    )
+    assert (after.set, after.documents, after.queries) == ("tiny + crowd", 16, 3)
+    assert after.words["mrr@10"] == before.words["mrr@10"]  # the crowd holds the absent word only
+    assert after.hybrid["recall@10"] < before.hybrid["recall@10"]
+
+
+def test_a_document_of_both_cannot_be_told_apart() -> None:
+    with pytest.raises(InvalidInput, match="both have a document 'sick'"):
+        RetrievalSet("tiny", (SLICE,)).among("crowd", DOCUMENTS[1:2])
 
 
 def test_slices_do_not_see_each_others_documents(settings: ServiceSettings) -> None:
