@@ -172,10 +172,17 @@ def _wait(child: subprocess.Popen[bytes], seconds: float) -> Exit:
     timer = threading.Timer(seconds, kill)
     timer.start()
     assert child.stdout is not None
-    with child.stdout:
-        reply = child.stdout.read(LONGEST_REPLY)
-    # Waited for without being reaped: its number stays its own as long as the timer may fire.
-    os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
+    try:
+        with child.stdout:
+            reply = child.stdout.read(LONGEST_REPLY)
+        # Waited for without being reaped: its number stays its own as long as the timer may fire.
+        os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
+    except BaseException:  # an interrupt, too: else we would end only when the timer does
+        timer.cancel()
+        timer.join()
+        os.killpg(child.pid, signal.SIGKILL)
+        child.wait()
+        raise
     timer.cancel()
     timer.join()
     _, status, usage = os.wait4(child.pid, 0)

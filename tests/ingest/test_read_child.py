@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -21,6 +22,31 @@ def code_of(data: bytes, limits: ReadLimits, source_name: str = "a.md") -> str:
     with pytest.raises(Unreadable) as error:
         read_file(data, source_name, limits)
     return error.value.code
+
+
+INTERRUPTED = """
+import os, signal, sys, threading, time
+from ingest.read import child
+from ingest.read.child import ReadLimits, read_file
+
+def started(*arguments, **named):
+    process = given(*arguments, **named)
+    print(process.pid, flush=True)
+    os.kill(process.pid, signal.SIGSTOP)  # it would take long
+    threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT)).start()
+    return process
+
+given, child.subprocess.Popen = child.subprocess.Popen, started
+read_file(b"text", "a.txt", ReadLimits(seconds=250))
+"""
+
+
+def test_a_reader_that_is_interrupted_takes_its_child_with_it_and_waits_for_no_timer() -> None:
+    command = [sys.executable, "-c", INTERRUPTED]
+    ended = subprocess.run(command, cwd=PACKAGE_ROOT, check=False, timeout=60, capture_output=True, text=True)
+    assert "KeyboardInterrupt" in ended.stderr
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(ended.stdout), 0)
 
 
 def test_a_child_gives_the_same_document_as_this_process() -> None:

@@ -14,6 +14,7 @@ from ingest.corpus.seams import Embedder
 from ingest.corpus.types import Principal
 from ingest.models import packs_folder
 from service.bootstrap import put_together
+from service.evaluation.asking.ended import ended_in_order
 from service.migrate import migrate
 from service.parts import Parts
 from service.settings import ServiceSettings
@@ -24,8 +25,11 @@ ASKER = Principal(TENANT, "evaluator", role="admin")  # may read everything
 
 @contextmanager
 def scratch_installation(settings: ServiceSettings, embedder: Embedder) -> Iterator[Parts]:
-    """The service's parts as the settings have them, over a database with one tenant and nobody in it."""
-    with TemporaryDirectory(prefix="citeward-eval-") as folder:
+    """The service's parts as the settings have them, over a database with one tenant and nobody in it.
+
+    Whatever ends the process, but for what cannot be caught: documents must not be left lying about.
+    """
+    with ended_in_order(), TemporaryDirectory(prefix="citeward-eval-") as folder:
         corpus = replace(settings.corpus, home=Path(folder), database_url="")
         packs = packs_folder(settings.corpus.home).absolute()
         if packs.is_dir():  # the settings may name one
