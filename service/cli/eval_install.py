@@ -10,9 +10,10 @@ import typer
 from ingest.corpus.errors import InvalidInput
 from service.cli.eval_set import Collection, SetFolder
 from service.cli.show import Json, progress, show_done
+from service.cli.writable import writable
 from service.client import Client
 from service.evaluation.asking.install_live import install_live
-from service.evaluation.asking.keys import read_keys, write_keys
+from service.evaluation.asking.keys import fresh_file, read_keys, write_keys
 from service.evaluation.asking.live import collection_of
 from service.evaluation.sets.external import read_cases
 
@@ -35,6 +36,7 @@ def install(
         read_keys(keys)  # else it is something that nobody wants to lose
     if not keys.absolute().parent.is_dir():
         raise InvalidInput(f"There is no folder {keys.absolute().parent}.", next_step="Make it first.")
+    writable(fresh_file(keys))
     place = collection or collection_of(case_set)
     with progress() as watch:
         made = install_live(case_set, admin, place, watch)

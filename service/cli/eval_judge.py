@@ -19,6 +19,7 @@ from service.checking.judge import LexicalSemanticJudge
 from service.cli.loaded import local_embedder
 from service.cli.local import installation
 from service.cli.show import Json, progress, say, show_done, show_json, show_rows
+from service.cli.writable import writable
 from service.evaluation.asking.cached import CACHE, CachedEmbedder
 from service.evaluation.asking.indexed import counter
 from service.evaluation.asking.remembered import RememberedChooser
@@ -71,6 +72,8 @@ def judge(
     model's answers are kept in the data folder: a run that was stopped goes on.
     """
     sets = [_read(folder) for folder in folders]
+    for place in filter(None, (out, fit)):
+        writable(place)
     settings = installation(context).settings
     embedder = CachedEmbedder(local_embedder(context), settings.corpus.home / CACHE)
     kind = which or _set_in(settings)

@@ -11,6 +11,7 @@ from service.answerable import written
 from service.cli.loaded import local_embedder
 from service.cli.local import installation
 from service.cli.show import Json, progress, say, show_done, show_json, show_rows
+from service.cli.writable import writable
 from service.evaluation.answerability import fit_answerability
 from service.evaluation.refusals import evaluate_refusals
 from service.evaluation.report.refusal_page import refusal_page
@@ -37,6 +38,8 @@ def refusal(
     set on are left out. Nothing of a set goes into your collections.
     """
     sets = [one for folder in folders for one in read_answerable(folder)]
+    for place in filter(None, (out, fit)):
+        writable(place)
     settings, embedder = installation(context).settings, local_embedder(context)
     with progress() as watch:
         if fit is not None:

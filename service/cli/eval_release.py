@@ -10,6 +10,7 @@ import typer
 from ingest.corpus.errors import InvalidInput
 from service.adapters.causal_lm import CausalLanguageModel
 from service.adapters.chat_template import folder_of
+from service.cli.exits import CANNOT_TELL, MAY_NOT_SHIP
 from service.cli.local import installation
 from service.cli.show import Json, progress, show, show_json, show_rows
 from service.engine.launch import find_model
@@ -17,7 +18,7 @@ from service.evaluation.releasing.release import Folders, Release, compare_model
 from service.evaluation.sets.released import read_case_set
 
 SHIPPED = Path("eval_sets", "company_handbook", "v1")
-EXITS = {"ships": 0, "does not ship": 1, "cannot tell": 2}
+EXITS = {"ships": 0, "does not ship": MAY_NOT_SHIP, "cannot tell": CANNOT_TELL}
 MODEL = "a model pack, a model folder, or a hub id that is in the local cache."
 RUN = "Folder of a finished run of the set with it, by `citeward eval run SET --out`."
 
@@ -39,8 +40,9 @@ def release(
     """Whether a changed or quantised model may take its baseline's place: by slice, in pairs, with reasons.
 
     Perplexity is computed here. Task quality, stability, TTFT, ITL and throughput come from a run of the set
-    with each model, and it does not ship without. Ends with 0 if it ships, 1 if it does not, and 2 if nobody
-    can tell, as from a set that is too small or has one language only.
+    with each model, and it does not ship without. Ends with 0 if it ships, 3 if it does not, and 4 if nobody
+    can tell. With 1 or 2 it ends as any command does, if something failed or the call cannot be right, as
+    with a set that is too small or has one language only: that is no verdict.
     """
     _require_something_to_compare(base_run, candidate_run, perplexity)
     with progress() as watch:

@@ -10,10 +10,11 @@ from typing import Annotated
 import typer
 
 from service.checking.judge import LexicalSemanticJudge
-from service.cli.eval_set import Collection, KeyFile, ReleaseName, SetFolder, Url, ask_set
+from service.cli.eval_set import Collection, KeyFile, ReleaseName, SetFolder, Url, ask_set, live_service
 from service.cli.loaded import local_embedder
 from service.cli.local import installation
 from service.cli.show import Json, say, show, show_json, show_rows
+from service.cli.writable import writable
 from service.evaluation.asking.run import write_run
 from service.evaluation.report.content import Asked, Report
 from service.evaluation.report.page import report_page
@@ -52,24 +53,27 @@ def run(
     case_set = part_of(read_cases(folder), every)
     before = of_these(read_sheet(baseline), case_set) if baseline else None
     place = out or installation(context).settings.corpus.home / "eval" / case_set.name / case_set.version
-    place.mkdir(parents=True, exist_ok=True)  # before anything is asked
+    live = live_service(case_set, url, key_file, collection, release)
     costs = read_prices(prices) if prices else None
+    names = ("run.json", "scores.jsonl", "report.html")
+    run_file, scores_file, page = (writable(place / one) for one in names)
     embedder, ours = local_embedder(context), is_released(folder)
-    found = ask_set(context, case_set, embedder, url, key_file, collection, release)
+    found = ask_set(context, case_set, embedder, live, release)
     sheet = score_run(found, case_set, LexicalSemanticJudge(embedder))
-    write_run(found, place / "run.json")
-    write_sheet(sheet, place / "scores.jsonl")
+    write_run(found, run_file)
+    write_sheet(sheet, scores_file)
     price = None if costs is None else _price(costs, found.versions["model"])
     command = f"citeward eval run {folder}" + (f" --url {url} --key-file {key_file}" if url else "")
     command += f" --release {release}" if release else ""
     command += f" --every {every}" if every > 1 else ""
     report = report_of(found, sheet, case_set, before, price, commands=(command,))
-    (place / "report.html").write_text(report_page(report), "utf-8")
+    page.write_text(report_page(report), "utf-8")
     if as_json:
-        show_json({"figures": report.figures, "sanity": report.sanity, "versions": report.versions})
+        told = {"figures": report.figures, "sanity": report.sanity, "versions": report.versions}
+        show_json({**told, "asked": found.asked, "kept": found.kept})
     else:
         _show(report)
-        say(f"Written: {place / 'report.html'}")
+        say(f"Written: {page}")
     wrong = "The measures themselves are wrong" if ours else "Not all of this set can be told"
     for complaint in unmet(report.sanity):
         say(f"{wrong}: {complaint}")

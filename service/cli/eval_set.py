@@ -45,21 +45,16 @@ ReleaseName = Annotated[
 ]
 
 
-def ask_set(
-    context: typer.Context,
-    case_set: CaseSet,
-    embedder: Embedder,
-    url: str | None,
-    key_file: Path | None,
-    collection: str | None,
-    release: str | None = None,
-) -> Run:
-    """Over HTTP if there is an address, else in this process.
+def live_service(
+    case_set: CaseSet, url: str | None, key_file: Path | None, collection: str | None, release: str | None
+) -> Live | None:
+    """The one that is to be asked; None: the set is asked in this process.
 
-    :raises InvalidInput: for an address without keys, keys without an address, or a release with an address.
+    :raises InvalidInput: for an address without keys, keys without an address, keys that are none, or a
+        release with an address.
     """
     if url is None and key_file is None:
-        return ask_here(context, case_set, embedder, unchanged if release is None else with_release(release))
+        return None
     if release is not None:
         raise InvalidInput(
             "--release is not for a running service.",
@@ -70,11 +65,21 @@ def ask_set(
         raise InvalidInput(
             "--url and --key-file go together.", next_step="Give both, or none to ask in this process."
         )
-    live = Live(url, collection or collection_of(case_set), read_keys(key_file))
+    return Live(url, collection or collection_of(case_set), read_keys(key_file))
+
+
+def ask_set(
+    context: typer.Context, case_set: CaseSet, embedder: Embedder, live: Live | None, release: str | None
+) -> Run:
+    """Over HTTP if there is a service, else in this process."""
+    if live is None:
+        return ask_here(context, case_set, embedder, unchanged if release is None else with_release(release))
     if live.keys.askers is None:
         say("There is one key, so one person asks everything: what depends on who asks tells nothing.")
     with progress() as watch:
-        return run_live(case_set, live, installation(context).settings.corpus.home / CACHE, watch)
+        run = run_live(case_set, live, installation(context).settings.corpus.home / CACHE, watch)
+    say_asked(run)
+    return run
 
 
 def ask_here(
@@ -82,7 +87,15 @@ def ask_here(
 ) -> Run:
     """All of it in this process, on a scratch database; `change` and `name` as of `run_set`."""
     with progress() as watch:
-        return run_set(case_set, installation(context).settings, embedder, watch, change, name)
+        run = run_set(case_set, installation(context).settings, embedder, watch, change, name)
+    say_asked(run)
+    return run
+
+
+def say_asked(*runs: Run) -> None:
+    """How much of what is told was found out just now."""
+    asked, kept = sum(one.asked for one in runs), sum(one.kept for one in runs)
+    say(f"Questions asked: {asked:,}; kept from an earlier run: {kept:,}.")
 
 
 def with_release(name: str) -> Change:

@@ -9,10 +9,11 @@ import typer
 
 from ingest.corpus.errors import InvalidInput
 from service.checking.judge import LexicalSemanticJudge
-from service.cli.eval_set import SetFolder
+from service.cli.eval_set import SetFolder, say_asked
 from service.cli.loaded import local_embedder
 from service.cli.local import installation
 from service.cli.show import Json, progress, say, show_json, show_rows
+from service.cli.writable import writable
 from service.evaluation.report.page import report_page
 from service.evaluation.sets.cases import part_of
 from service.evaluation.sets.released import read_case_set
@@ -38,16 +39,20 @@ def sweep(
     Writes the report of the run with the most room, with the curve over all.
     """
     rooms, case_set = _rooms(evidence_tokens), part_of(read_case_set(folder), every)
-    here, embedder = installation(context), local_embedder(context)
+    here = installation(context)
+    kept_at = here.settings.corpus.home / "eval" / case_set.name / case_set.version / "sweep.html"
+    place, embedder = writable(out or kept_at), local_embedder(context)
     with progress() as watch:
         swept = sweep_set(case_set, here.settings, embedder, LexicalSemanticJudge(embedder), rooms, watch)
+    runs = [one.run for one in swept.values()]
+    say_asked(*runs)
     command = f"citeward eval sweep {folder} --evidence-tokens {evidence_tokens} --every {every}"
     report = sweep_report(swept, case_set, (command,))
-    place = out or here.settings.corpus.home / "eval" / case_set.name / case_set.version / "sweep.html"
-    place.parent.mkdir(parents=True, exist_ok=True)
     place.write_text(report_page(report), "utf-8")
     if as_json:
-        show_json({"sweep": report.sweep, "questions": len(case_set.cases), "versions": report.versions})
+        counts = {"asked": sum(one.asked for one in runs), "kept": sum(one.kept for one in runs)}
+        told = {"sweep": report.sweep, "questions": len(case_set.cases), "versions": report.versions}
+        show_json({**told, **counts})
         return
     assert report.sweep is not None
     show_rows(report.sweep.points, POINTS, as_json=False)

@@ -1,7 +1,7 @@
 """Finds the command that was called, and ends every failure in plain words and an exit code.
 
-0: done. 1: something failed. 2: the call or its input cannot be right. A command's module is loaded when it
-is called: `citeward version` need not wait for a database library, nor `citeward users` for a web server.
+A command's module is loaded when it is called: `citeward version` need not wait for a database library, nor
+`citeward users` for a web server.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from typer.core import TyperGroup
 from typer.main import get_group
 
 from ingest.corpus.errors import CitewardError, InvalidInput
+from service.cli.exits import FAILED, WRONG_USE
 from service.cli.show import show_error
 
 if TYPE_CHECKING:
     Command = Any  # typer keeps the class of commands to itself
 
-FAILED, WRONG_USE = 1, 2
 # Command -> the module of this package whose `app` holds it, in the order of use.
 MODULES = {
     "init": "init",
@@ -92,7 +92,8 @@ def citeward() -> None:
     """Answers over a company's own documents, in Chinese and English, every citation checked.
 
     Commands work on the data folder CITEWARD_HOME of this machine, whether the service runs or not. They end
-    with 0, with 1 if something failed, or with 2 if the call or its input cannot be right.
+    with 0, with 1 if something failed, or with 2 if the call or its input cannot be right. `eval gate` and
+    `eval release` give verdicts, and end with 3 for what may not ship and 4 where nobody can tell.
     """
 
 

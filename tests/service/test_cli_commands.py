@@ -13,6 +13,7 @@ import pytest
 from typer.testing import CliRunner
 
 from ingest.corpus.errors import InvalidInput
+from ingest.corpus.seams import Embedder
 from ingest.corpus.settings import CorpusSettings
 from service.cli import app
 from service.cli.local import Installation
@@ -41,8 +42,8 @@ class CommandLine:
 
     settings: ServiceSettings
 
-    def __call__(self, *arguments: str, typed: str | None = None) -> Ended:
-        here = Installation(self.settings, HashEmbedder())
+    def __call__(self, *arguments: str, typed: str | None = None, embedder: Embedder | None = None) -> Ended:
+        here = Installation(self.settings, embedder or HashEmbedder())
         ended = CliRunner().invoke(app, arguments, obj=here, input=typed)
         if ended.exception is not None and not isinstance(ended.exception, SystemExit):
             raise ended.exception

@@ -88,3 +88,5 @@ def test_a_file_without_keys_is_refused(tmp_path: Path, text: str) -> None:
     path.write_text(text)
     with pytest.raises(InvalidInput, match="cannot be used"):
         read_keys(path)
+    with pytest.raises(InvalidInput, match=r"cannot be read\. No such file"):
+        read_keys(tmp_path / "missing")

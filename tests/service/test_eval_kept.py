@@ -40,7 +40,7 @@ class Asker:
 
 
 def asked_of(folder: Path, asker: Asker) -> tuple[Attempt, ...]:
-    return attempts_at(folder, asker.set, ["settings"], asker, lambda *_: None)
+    return attempts_at(folder, asker.set, ["settings"], asker, lambda *_: None).made
 
 
 @pytest.mark.parametrize("every", [2, 3, 4])
@@ -67,6 +67,14 @@ def test_what_a_part_is_of_does_not_go_by_places() -> None:
     assert set(fourth) < set(half)
     assert 30 < sum(one in many.cases[::2] for one in fourth) < 70
     assert [one for one in many.cases if one in fourth] == list(fourth)
+
+
+def test_how_many_were_kept_is_told_of_the_questions_of_the_part(tmp_path: Path) -> None:
+    kept = [
+        attempts_at(tmp_path, one, ["settings"], Asker(one), lambda *_: None).kept
+        for one in (part_of(SMALL, 2), SMALL, part_of(SMALL, 4))
+    ]
+    assert kept == [0, 3, 2]
 
 
 @pytest.mark.parametrize(

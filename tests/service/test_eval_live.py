@@ -301,6 +301,7 @@ def test_what_cannot_be_right_is_said_and_nothing_is_overwritten(there: There, t
     calls = {
         (*install, "--key-file", str(admin_key), "--keys", str(other)): (2, "letter.txt cannot be used"),
         (*install, "--key-file", str(admin_key), "--keys", str(tmp_path / "a" / "b")): (2, "no folder"),
+        (*install, "--key-file", str(admin_key), "--keys", str(tmp_path / ("k" * 253))): (2, "too long"),
         (*install, "--key-file", str(other), "--keys", str(tmp_path / "new")): (2, "letter.txt cannot"),
         (*install, "--key-file", str(reader), "--keys", str(tmp_path / "new")): (1, "(404)"),
         ("run", str(there.folder), "--url", there.url): (2, "go together"),

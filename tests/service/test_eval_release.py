@@ -13,6 +13,7 @@ import pytest
 
 from ingest.corpus.errors import InvalidInput
 from ingest.corpus.types import AccessList
+from service.cli.exits import CANNOT_TELL, FAILED, MAY_NOT_SHIP, WRONG_USE
 from service.engine.weights import revision
 from service.evaluation.asking.attempts import Attempt, Run
 from service.evaluation.asking.run import write_run
@@ -245,24 +246,28 @@ def test_a_set_that_is_too_small_or_one_sided_is_refused(
         released(folders(base, case_set), folders(candidate, case_set), case_set)
 
 
-def test_one_chat_question_is_refused_with_2(base: Path, candidate: Path, tmp_path: Path) -> None:
+def test_one_chat_question_is_refused_as_wrong_use(base: Path, candidate: Path, tmp_path: Path) -> None:
     folder = write_set(tmp_path / "sets" / "chat" / "v1")
     ended = command_line(tmp_path)("eval", "release", str(base), str(candidate), "--set", str(folder))
-    assert ended.code == 2
+    assert ended.code == WRONG_USE
     assert "too small or too one-sided to tell: en: 1, zh: 0 documents" in ended.err
     assert "at least 10 in each of en and zh" in ended.err
 
 
-@pytest.mark.parametrize(("right", "code", "said"), [(1.0, 0, "ships"), (0.0, 1, "does not ship")])
+@pytest.mark.parametrize(
+    ("right", "code", "said"),
+    [(1.0, 0, "ships"), (0.0, MAY_NOT_SHIP, "does not ship"), (None, CANNOT_TELL, "cannot tell")],
+)
 def test_the_command_says_the_verdict_with_its_reasons_and_ends_so(
-    base: Path, candidate: Path, tmp_path: Path, right: float, code: int, said: str
+    base: Path, candidate: Path, tmp_path: Path, right: float | None, code: int, said: str
 ) -> None:
     folder = write_set(tmp_path / "sets" / "chat" / "v1", a_set().cases)
     case_set = read_case_set(folder)
-    runs = (
-        folders(base, case_set).run,
-        folders(candidate, case_set, lambda _, one: (attempt(one), right)).run,
-    )
+
+    def answered(number: int, one: Case) -> tuple[Attempt, float]:
+        return attempt(one), (number % 12 > 0) if right is None else right
+
+    runs = (folders(base, case_set).run, folders(candidate, case_set, answered).run)
     asked = [
         *("eval", "release", str(base), str(candidate), "--set", str(folder), "--no-perplexity"),
         *("--base-run", str(runs[0]), "--candidate-run", str(runs[1])),
@@ -299,6 +304,27 @@ path = "a.md"\ntitle = ""\nlanguage = "en"\ndomain = "chat"\nsha256 = "{hashes["
     return folder
 
 
+def damaged(manifest: str, how: str) -> str:
+    return {
+        "no TOML": "name =",
+        "without its users": manifest.replace("[[users]]", "[[people]]"),
+        "a user without groups": manifest.replace("groups = []\n[[documents]]", "[[documents]]"),
+        "a list for a text": manifest.replace('path = "a.md"', 'path = ["a.md"]'),
+    }[how]
+
+
+@pytest.mark.parametrize(
+    "how", ["no TOML", "without its users", "a user without groups", "a list for a text"]
+)
+def test_a_set_that_cannot_be_read_is_wrong_use_and_no_verdict(base: Path, tmp_path: Path, how: str) -> None:
+    folder = write_set(tmp_path / "sets" / "chat" / "v1")
+    manifest = folder / "manifest.toml"
+    manifest.write_text(damaged(manifest.read_text(), how))
+    ended = command_line(tmp_path)("eval", "release", str(base), str(base), "--set", str(folder))
+    assert ended.code == WRONG_USE
+    assert f"{manifest} cannot be used." in ended.err
+
+
 # --- runs that are not what they are said to be ------------------------------------------------
 
 
@@ -325,8 +351,29 @@ def test_a_folder_without_a_whole_run_is_refused(base: Path, candidate: Path, lo
 
 def test_one_run_alone_or_nothing_at_all_cannot_be_compared(base: Path, tmp_path: Path) -> None:
     citeward = command_line(tmp_path)
-    assert citeward("eval", "release", str(base), str(base), "--base-run", str(tmp_path)).code == 2
-    assert citeward("eval", "release", str(base), str(base), "--no-perplexity").code == 2
+    assert citeward("eval", "release", str(base), str(base), "--base-run", str(tmp_path)).code == WRONG_USE
+    assert citeward("eval", "release", str(base), str(base), "--no-perplexity").code == WRONG_USE
+
+
+def test_no_failure_and_no_wrong_call_ends_as_a_verdict_does(base: Path, tmp_path: Path) -> None:
+    """A script goes by the number: a name that was mistyped must not read as a model that lost something."""
+    folder = str(write_set(tmp_path / "sets" / "chat" / "v1", a_set().cases))
+    models, runs = ("eval", "release", str(base), str(base)), ("--base-run", "--candidate-run")
+    nowhere = str(tmp_path / "nowhere")
+    of_none = (runs[0], nowhere, runs[1], nowhere)
+    calls = {
+        (*models, "--set", nowhere): WRONG_USE,
+        (*models, "--set", folder, "--no-perplexity", *of_none): WRONG_USE,
+        (*models, "--set", folder, "--no-such-option"): WRONG_USE,
+        ("eval", "release", str(base)): WRONG_USE,
+        ("eval", "release", str(base), nowhere, "--set", folder): FAILED,  # it may be a hub's name
+        ("eval", "gate", nowhere, "--baseline", nowhere): WRONG_USE,
+        ("eval", "gate", folder, "--baseline", nowhere): WRONG_USE,
+        ("eval", "gate", folder): WRONG_USE,
+    }
+    citeward = command_line(tmp_path)
+    assert {call: citeward(*call).code for call in calls} == calls
+    assert not {0, FAILED, WRONG_USE} & {MAY_NOT_SHIP, CANNOT_TELL}
 
 
 # --- perplexity --------------------------------------------------------------------------------

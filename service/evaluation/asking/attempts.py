@@ -98,6 +98,13 @@ class Run:
     # (start, end) of each, by document; {}: not known, as over HTTP
     chunks: dict[str, tuple[tuple[int, int], ...]] = field(default_factory=dict)
     seconds: float = 0.0  # of asking, one question after the other
+    # Of the attempts: made by an earlier run of the same. No part of what a run has seen.
+    kept: int = field(default=0, compare=False)
+
+    @property
+    def asked(self) -> int:
+        """How many of the attempts this run made itself."""
+        return len(self.attempts) - self.kept
 
     def by_case(self, case_ids: Iterable[str]) -> dict[str, Attempt]:
         """One of each; of a question that was not asked, one that is missing."""

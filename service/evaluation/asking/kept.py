@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from pydantic import TypeAdapter
@@ -16,10 +17,18 @@ ATTEMPT = TypeAdapter(Attempt)
 QUOTED = "quoting"  # among what an answer was degraded to: no language model made it
 
 
+@dataclass(frozen=True, slots=True)
+class Attempts:
+    """One for each case of a set, in their order."""
+
+    made: tuple[Attempt, ...]
+    kept: int  # of them: read, as the same was asked before
+
+
 def attempts_at(
     folder: Path, case_set: CaseSet, deciding: Sequence[str], ask: Callable[[Case], Attempt], watch: Watch
-) -> tuple[Attempt, ...]:
-    """One for each case, in their order: read if the same was asked before, else asked and kept.
+) -> Attempts:
+    """Each is read if the same was asked before, else asked and kept.
 
     Failures are asked again by the next run, and so is what was quoted because the model failed.
 
@@ -29,13 +38,14 @@ def attempts_at(
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{case_set.name}-{case_set.version}-{digest}.jsonl"
     kept = dict(_read(path))
+    before = sum(case.id in kept for case in case_set.cases)
     for done, case in enumerate(case_set.cases, start=1):
         if case.id not in kept:
             kept[case.id] = ask(case)
             if _is_of_the_service(kept[case.id]):
                 _keep(path, kept[case.id])
-        watch(f"{case_set.label}: questions asked", done, len(case_set.cases))
-    return tuple(kept[case.id] for case in case_set.cases)
+        watch(f"{case_set.label}: questions asked or kept", done, len(case_set.cases))
+    return Attempts(tuple(kept[case.id] for case in case_set.cases), before)
 
 
 def seconds_of(attempts: Sequence[Attempt]) -> float:

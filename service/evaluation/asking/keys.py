@@ -12,6 +12,7 @@ from ingest.corpus.errors import InvalidInput
 from ingest.corpus.people import CREDENTIAL
 
 EVALUATOR = "citeward-evaluator"  # whose key it is that opens the records; no set has a person of this id
+GIVE = "Give a file with the key of an evaluator or an admin, or the one that `citeward eval install` wrote."
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +36,9 @@ class Keys:
 
 
 def read_keys(path: Path) -> Keys:
-    """:raises InvalidInput: if it holds neither one key nor those of an evaluator and of others."""
+    """:raises InvalidInput: if it cannot be read, or holds neither one key nor those of an evaluator and of
+    others.
+    """
     try:
         text = path.read_text("utf-8").strip()
         if CREDENTIAL.fullmatch(text):
@@ -43,14 +46,26 @@ def read_keys(path: Path) -> Keys:
         askers = dict(json.loads(text))
         if all(CREDENTIAL.fullmatch(one) for one in askers.values()):
             return Keys(askers.pop(EVALUATOR), askers)
-    except (OSError, ValueError, TypeError, KeyError) as error:
+    except OSError as error:
+        raise InvalidInput(
+            f"The keys in {path} cannot be read.",
+            why=f"{error.strerror or error}.",
+            next_step=GIVE,
+            field="key-file",
+        ) from error
+    except (ValueError, TypeError, KeyError, RecursionError) as error:
         raise _unusable(path) from error
     raise _unusable(path)
 
 
+def fresh_file(path: Path) -> Path:
+    """What is written first, and then put in the place of an earlier file."""
+    return path.with_name(f"{path.name}.new")
+
+
 def write_keys(path: Path, keys: Mapping[str, str]) -> None:
     """For nobody but its owner to read, whoever could read a file of this name before."""
-    fresh = path.with_name(f"{path.name}.new")
+    fresh = fresh_file(path)
     fresh.unlink(missing_ok=True)
     descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with os.fdopen(descriptor, "w", encoding="utf-8") as file:
@@ -62,6 +77,6 @@ def _unusable(path: Path) -> InvalidInput:
     return InvalidInput(
         f"The keys in {path} cannot be used.",
         why=f"It must hold one key (cw_…), or a JSON object of user -> key with one of {EVALUATOR!r} in it.",
-        next_step="Give the key of an evaluator or an admin, or the file that `citeward eval install` wrote.",
+        next_step=GIVE,
         field="key-file",
     )

@@ -84,9 +84,10 @@ def run_live(case_set: CaseSet, live: Live, folder: Path, watch: Watch) -> Run:
         set_sha256=case_set.sha256,
         versions={**made_by.versions, **asked_as},
         generator=made_by.generator,
-        attempts=attempts,
+        attempts=attempts.made,
         texts=dict(installed.texts),
-        seconds=seconds_of(attempts),
+        seconds=seconds_of(attempts.made),
+        kept=attempts.kept,
     )
 
 

@@ -80,10 +80,11 @@ def run_installed(
         set_sha256=case_set.sha256,
         versions=parts.versions(),
         generator=parts.generator.kind,
-        attempts=attempts,
+        attempts=attempts.made,
         texts=dict(installed.texts),
         chunks=dict(installed.chunks),
-        seconds=seconds_of(attempts),
+        seconds=seconds_of(attempts.made),
+        kept=attempts.kept,
     )
 
 
