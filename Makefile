@@ -34,7 +34,7 @@ DEMO_LLM = CITEWARD_LLM=$(LLM) CITEWARD_CONTEXT_WINDOW=4096 CITEWARD_RESERVED_OU
 PID_FILE := $(DEMO_HOME)/service.pid
 LOG_FILE := $(DEMO_HOME)/service.log
 
-.PHONY: help install install-engine demo demo-llm serve stop test test-all lint eval eval-external bench
+.PHONY: help install install-engine demo demo-llm serve stop test test-all lint eval eval-external bench bench-overload
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -204,3 +204,6 @@ ANSWER_SETS ?= xquad drcd cmrc2018 clapnq multihop mtrag_un rgb dragonball enter
 
 bench: $(VENV)/.installed-dev ## Own work per question by stage, on synthetic chunks
 	@$(PYTHON) -m tests.benchmarks.bench_question
+
+bench-overload: $(VENV)/.installed-dev $(FOR_TESTS) ## The same crowd in front of a bare vLLM and of Citeward
+	@OMP_NUM_THREADS=1 $(PYTHON) -m tests.benchmarks.bench_overload

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import shlex
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -18,6 +19,7 @@ from service.engine.server import EngineStatus
 ROOT = Path(__file__).parents[1]
 PYTHON = ROOT / ".venv-vllm" / "bin" / "python"
 MODEL = ROOT / "var" / "models" / "smollm2-135m-instruct"
+MISSING = "no vLLM or no model for it: make test installs both"
 START_SECONDS = 900  # two minutes on two busy cores, in which the first test that asks for the server waits
 KV_GIB = 1
 MAX_MODEL_LEN = 4096
@@ -26,8 +28,7 @@ MAX_MODEL_LEN = 4096
 @pytest.fixture(scope="session")
 def vllm_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EngineStatus]:
     """What `citeward engine status` says of it: `url`, `model`, `max_model_len`, `kv_tokens`, `log`, …"""
-    if not PYTHON.exists() or not (MODEL / "pack.json").exists():
-        pytest.skip("no vLLM or no model for it: make test installs both")
+    require_engine()
     base = tmp_path_factory.getbasetemp()
     shared = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
     folder = shared / "engine"
@@ -66,6 +67,42 @@ def engine_alone(
     with (shared / "engine.turn").open("w") as turn:
         fcntl.flock(turn, fcntl.LOCK_EX)
         yield vllm_server
+
+
+@contextmanager
+def small_engine(folder: Path, blocks: int, max_model_len: int) -> Iterator[EngineStatus]:
+    """A server of one's own whose KV cache has so few blocks, and keeps no prefix for a second request."""
+    folder.mkdir(parents=True)
+    python = folder / "python"  # a launch has no word for these two, as nobody but tests wants them
+    options = f"--num-gpu-blocks-override {blocks} --no-enable-prefix-caching"
+    python.write_text(f'#!/bin/sh\nexec {shlex.quote(str(PYTHON))} "$@" {options}\n')
+    python.chmod(0o755)
+    launch = Launch(
+        python=python,
+        model=str(MODEL),
+        name=MODEL.name,
+        host="127.0.0.1",
+        port=_free_port(),
+        max_model_len=max_model_len,
+        kv_gib=KV_GIB,
+        gpu=has_gpu(),
+        threads=1,  # the other core is left to whoever asks
+    )
+    try:
+        yield server.start(launch, folder, lambda _said: None)
+    finally:
+        server.stop(folder)
+
+
+def has_engine() -> bool:
+    """Whether one can be started."""
+    return PYTHON.exists() and (MODEL / "pack.json").exists()
+
+
+def require_engine() -> None:
+    """Skips the test where there is none."""
+    if not has_engine():
+        pytest.skip(MISSING)
 
 
 @contextmanager
