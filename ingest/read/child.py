@@ -1,7 +1,8 @@
 """A file to a document in a child process, so that a hostile or broken file can harm nothing but that child.
 
-The child runs `python -m ingest.read.child` under limits on memory, time, files and pages, with no secret in
-its environment. Whatever happens to it ends here as a `Document` or as `Unreadable` with one of these codes:
+The child, one for each file, is forked by `nursery.py` and runs under limits on memory, time, files and
+pages, with no secret in its environment. Whatever happens to it ends here as a `Document` or as `Unreadable`
+with one of these codes:
 
     code                  what happened
     empty                 no bytes, or nothing visible in them
@@ -23,28 +24,20 @@ from __future__ import annotations
 
 import json
 import math
-import os
 import resource
 import signal
-import subprocess
-import sys
-import tempfile
-import threading
 import time
 from collections.abc import Sequence
 from dataclasses import asdict, astuple, dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, BinaryIO, Literal, TextIO
 
 from ingest.corpus.errors import Unreadable
 from ingest.corpus.types import Block, BlockKind, Document
 from ingest.read.canonical import display_name
+from ingest.read.nursery import Exit, read_apart
 from ingest.read.parse import DEFAULT_LIMITS, DEFAULT_OPTIONS, ReadLimits, ReadOptions, parse
 
-PACKAGE_ROOT = Path(__file__).resolve().parents[2]
-# All that a child sees: nothing of the service's own environment goes along, since it may hold keys.
-CHILD_ENVIRONMENT = {"PYTHONPATH": str(PACKAGE_ROOT), "OPENBLAS_NUM_THREADS": "1", "LANG": "C.UTF-8"}
-LONGEST_REPLY = 512 * 2**20  # bytes; more cannot come from a text within its limit
 OPEN_FILES = 64  # imports need a few at a time
 FIELDS = (
     "text",
@@ -105,16 +98,6 @@ def measure_read(
 # --- the parent's side -------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Exit:
-    """What a child left behind."""
-
-    reply: bytes
-    status: int  # negative: the signal that ended it
-    timed_out: bool
-    peak_mib: float
-
-
 def _outcome(
     data: bytes, source_name: str, limits: ReadLimits, options: ReadOptions
 ) -> tuple[Document | Unreadable, float]:
@@ -125,7 +108,8 @@ def _outcome(
             next_step="Upload it in parts, or raise the limit.",
         )
         return error, 0.0
-    left = _run_child(data, source_name, limits, options)
+    asked = {"source_name": source_name, "limits": asdict(limits), "options": asdict(options)}
+    left = read_apart(json.dumps(asked).encode() + b"\n" + data, limits.seconds)
     try:
         reply = json.loads(left.reply)
     except ValueError:
@@ -141,53 +125,6 @@ def _block(
 ) -> Block:
     """JSON has no tuples: the header's span comes back as a list."""
     return Block(kind, start, end, page, section, (header[0], header[1]) if header else None)
-
-
-def _run_child(data: bytes, source_name: str, limits: ReadLimits, options: ReadOptions) -> Exit:
-    asked = {"source_name": source_name, "limits": asdict(limits), "options": asdict(options)}
-    order = json.dumps(asked).encode()
-    with tempfile.TemporaryFile() as handed:
-        handed.write(order + b"\n" + data)
-        handed.seek(0)
-        child = subprocess.Popen(
-            [sys.executable, "-P", "-s", "-m", __spec__.name],
-            stdin=handed,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            cwd="/",
-            env=CHILD_ENVIRONMENT,
-            start_new_session=True,
-        )
-    return _wait(child, limits.seconds)
-
-
-def _wait(child: subprocess.Popen[bytes], seconds: float) -> Exit:
-    """The child's answer; when the time is over, it and all that it started are killed."""
-    late = threading.Event()
-
-    def kill() -> None:
-        late.set()
-        os.killpg(child.pid, signal.SIGKILL)
-
-    timer = threading.Timer(seconds, kill)
-    timer.start()
-    assert child.stdout is not None
-    try:
-        with child.stdout:
-            reply = child.stdout.read(LONGEST_REPLY)
-        # Waited for without being reaped: its number stays its own as long as the timer may fire.
-        os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
-    except BaseException:  # an interrupt, too: else we would end only when the timer does
-        timer.cancel()
-        timer.join()
-        os.killpg(child.pid, signal.SIGKILL)
-        child.wait()
-        raise
-    timer.cancel()
-    timer.join()
-    _, status, usage = os.wait4(child.pid, 0)
-    child.returncode = os.waitstatus_to_exitcode(status)
-    return Exit(reply, child.returncode, late.is_set(), usage.ru_maxrss / 1024)
 
 
 def _death(left: Exit, source_name: str, limits: ReadLimits) -> Unreadable:
@@ -219,14 +156,14 @@ def _memory_error(source_name: str, limits: ReadLimits) -> Unreadable:
 # --- the child's side --------------------------------------------------------------------------
 
 
-def main() -> None:
-    """One order and one file from standard input, one JSON answer to standard output."""
-    order = json.loads(sys.stdin.buffer.readline())
-    limits = ReadLimits(**order["limits"])
-    options = ReadOptions(**order["options"])
+def serve(order: BinaryIO, answer: TextIO) -> None:
+    """One order and one file read, one JSON answer written; this process reads nothing else."""
+    asked = json.loads(order.readline())
+    limits = ReadLimits(**asked["limits"])
+    options = ReadOptions(**asked["options"])
     _limit_self(limits)
-    reply = _reply(sys.stdin.buffer.read(), order["source_name"], limits, options)
-    json.dump(reply | {"peak_mib": _peak_mib()}, sys.stdout)
+    reply = _reply(order.read(), asked["source_name"], limits, options)
+    json.dump(reply | {"peak_mib": _peak_mib()}, answer)
 
 
 def _limit_self(limits: ReadLimits) -> None:
@@ -280,7 +217,3 @@ def _peak_mib() -> float:
     status = Path("/proc/self/status").read_text(encoding="ascii")
     own = int(status.split("VmHWM:")[1].split()[0])
     return max(own, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss) / 1024
-
-
-if __name__ == "__main__":
-    main()

@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
+import signal
+import socket
 import subprocess
 import sys
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 from ingest.corpus.errors import Unreadable
-from ingest.read import child
-from ingest.read.child import PACKAGE_ROOT, measure_read, read_file
+from ingest.read.child import measure_read, read_file
+from ingest.read.nursery import CHILD_ENVIRONMENT, PACKAGE_ROOT, nursery
 from ingest.read.parse import ReadLimits, parse
+from tests.serving import wait_until
 
 SOURCE = "# 合同\n\nThe café 👩\u200d👧 opens at 9.\n".encode()
 
@@ -24,29 +31,61 @@ def code_of(data: bytes, limits: ReadLimits, source_name: str = "a.md") -> str:
     return error.value.code
 
 
+SLOW = b"a\n\n" * 3_000_000  # takes seconds
 INTERRUPTED = """
-import os, signal, sys, threading, time
-from ingest.read import child
+import os, signal, sys, threading
 from ingest.read.child import ReadLimits, read_file
+from ingest.read.nursery import nursery
 
-def started(*arguments, **named):
-    process = given(*arguments, **named)
-    print(process.pid, flush=True)
-    os.kill(process.pid, signal.SIGSTOP)  # it would take long
-    threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT)).start()
-    return process
-
-given, child.subprocess.Popen = child.subprocess.Popen, started
-read_file(b"text", "a.txt", ReadLimits(seconds=250))
+print(nursery().process.pid, flush=True)
+threading.Timer(0.5, os.kill, (os.getpid(), getattr(signal, sys.argv[1]))).start()
+read_file(b"a\\n\\n" * 3_000_000, "a.txt", ReadLimits(seconds=250))
 """
 
 
-def test_a_reader_that_is_interrupted_takes_its_child_with_it_and_waits_for_no_timer() -> None:
-    command = [sys.executable, "-c", INTERRUPTED]
+@pytest.mark.parametrize("by", ["SIGINT", "SIGKILL"])
+def test_whoever_is_interrupted_takes_the_readers_along_and_waits_for_no_timer(by: str) -> None:
+    command = [sys.executable, "-c", INTERRUPTED, by]
     ended = subprocess.run(command, cwd=PACKAGE_ROOT, check=False, timeout=60, capture_output=True, text=True)
-    assert "KeyboardInterrupt" in ended.stderr
-    with pytest.raises(ProcessLookupError):
-        os.kill(int(ended.stdout), 0)
+    assert ended.returncode == -signal.Signals[by] or "KeyboardInterrupt" in ended.stderr
+    wait_until(lambda: not session(int(ended.stdout)), 10.0)
+
+
+def session(leader: int) -> list[str]:
+    """Processes of the session that this one began, the dead that nobody waited for left out."""
+    found = []
+    for place in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):
+            fields = place.read_text().rpartition(")")[2].split()
+            if int(fields[3]) == leader and fields[0] != "Z":
+                found.append(place.parent.name)
+    return found
+
+
+def test_a_nursery_that_died_is_followed_by_another() -> None:
+    read_file(SOURCE, "a.md")
+    first = nursery().process
+    first.kill()
+    assert read_file(SOURCE, "a.md") == parse(SOURCE, "a.md")
+    assert nursery().process.pid != first.pid
+
+
+def test_a_nursery_that_dies_while_it_has_children_is_followed_by_another() -> None:
+    pids = []
+    with ThreadPoolExecutor(1) as pool:
+        report = pool.submit(measure_read, SLOW, "a.txt", ReadLimits(characters=10))
+        while not report.done():
+            if (now := nursery().process).pid not in pids and len(pids) < 1:
+                pids.append(now.pid)
+                now.kill()
+        assert report.result().code == "too_large"
+
+
+def test_many_are_read_at_once_and_none_gets_the_answer_of_another() -> None:
+    files = [f"# Title {number}\n\nText of {number}.\n".encode() for number in range(40)]
+    with ThreadPoolExecutor(8) as pool:
+        titles = [document.title for document in pool.map(lambda data: read_file(data, "a.md"), files)]
+    assert titles == [f"Title {number}" for number in range(40)]
 
 
 def test_a_child_gives_the_same_document_as_this_process() -> None:
@@ -96,8 +135,8 @@ def test_a_parser_that_needs_too_much_memory_is_stopped() -> None:
     assert report.peak_mib < 200
 
 
-def test_a_child_without_room_to_start_is_a_crash_and_no_error_of_ours() -> None:
-    assert code_of(SOURCE, ReadLimits(memory_bytes=2**20)) in {"parse_memory", "parse_crashed"}
+def test_a_child_without_room_is_a_crash_and_no_error_of_ours() -> None:
+    assert code_of(SLOW, ReadLimits(memory_bytes=2**20)) in {"parse_memory", "parse_crashed"}
 
 
 def test_no_message_holds_a_path_or_a_stack() -> None:
@@ -123,10 +162,12 @@ def test_a_child_can_write_no_file_and_dump_no_memory() -> None:
 
 
 def test_no_child_is_left_behind() -> None:
+    read_file(SOURCE, "a.md")  # the nursery stays
     before = children()
-    for _ in range(3):
-        measure_read(SOURCE, "a.md", ReadLimits(seconds=0.02))
+    for seconds in (0.001, 0.02, 5):
+        measure_read(SOURCE, "a.md", ReadLimits(seconds=seconds))
     assert children() <= before
+    wait_until(lambda: session(nursery().process.pid) == [str(nursery().process.pid)], 10.0)
 
 
 def children() -> set[str]:
@@ -139,7 +180,40 @@ def children() -> set[str]:
 
 
 def test_nothing_of_this_environment_reaches_the_child() -> None:
-    assert set(child.CHILD_ENVIRONMENT) == {"PYTHONPATH", "OPENBLAS_NUM_THREADS", "LANG"}
+    environment = Path(f"/proc/{nursery().process.pid}/environ").read_bytes().split(b"\0")
+    names = {one.split(b"=")[0].decode() for one in environment if one}
+    assert names <= {"PYTHONPATH", "OPENBLAS_NUM_THREADS", "LANG", "LC_CTYPE"}
+
+
+def test_a_child_holds_nothing_but_its_file_and_its_answer() -> None:
+    """Neither the way to its nursery nor anything of other children: looked at from within."""
+    listing = (
+        "import json, os, socket, sys; from ingest.read import nursery;"
+        "nursery.main(socket.socket(fileno=int(sys.argv[1])), lambda order, answer:"
+        " (order.read(), answer.write(json.dumps(sorted(os.listdir('/proc/self/fd'))))))"
+    )
+    ours, theirs = socket.socketpair(type=socket.SOCK_SEQPACKET)
+    reading, writing = os.pipe()
+    said, saying = socket.socketpair(type=socket.SOCK_SEQPACKET)
+    with (
+        subprocess.Popen(
+            [sys.executable, "-P", "-s", "-c", listing, str(theirs.fileno())],
+            stdin=subprocess.DEVNULL,
+            pass_fds=[theirs.fileno()],
+            env=CHILD_ENVIRONMENT,
+        ) as process,
+        tempfile.TemporaryFile() as handed,
+    ):
+        theirs.close()
+        socket.send_fds(ours, [b"read"], [handed.fileno(), writing, saying.fileno()])
+        os.close(writing)
+        saying.close()
+        with os.fdopen(reading) as answer:
+            assert json.loads(answer.read()) == ["0", "1", "2", "3"]  # the last: the folder that is listed
+        assert said.recv(64).startswith(b"0 ")
+        ours.close()
+        assert process.wait(10) == 0
+    said.close()
 
 
 def test_a_child_starts_without_what_only_the_service_needs() -> None:
