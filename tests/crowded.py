@@ -295,8 +295,11 @@ async def ask_engine(engine: EngineStatus, ask: Ask, task: GenerationTask) -> St
             if data == b"[DONE]":
                 outcome = WHOLE
                 break
-            choices = json.loads(data).get("choices", ())
-            if any(choice["delta"].get("content") for choice in choices):
+            event = json.loads(data)
+            if "error" in event:  # with status 200, and an end behind it as of a whole answer
+                outcome = f"http_{event['error']['code']}"
+                break
+            if any(choice["delta"].get("content") for choice in event.get("choices", ())):
                 pieces.append(time.perf_counter())
     return Stream(ask, began, time.perf_counter(), outcome, tuple(pieces))
 
