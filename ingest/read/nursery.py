@@ -60,13 +60,15 @@ class Exit:
 def read_apart(order: bytes, seconds: float) -> Exit:
     """The answer of a child that was given `order` on its standard input; killed when the time is over."""
     for _ in range(TRIES):
-        left = _read_once(order, seconds)
+        asked = nursery()
+        left = _read_once(asked, order, seconds)
         if left is not None:
             return left
+        _leave(asked)
     return Exit(b"", -signal.SIGKILL, timed_out=False, peak_mib=0.0)
 
 
-def _read_once(order: bytes, seconds: float) -> Exit | None:
+def _read_once(asked: Nursery, order: bytes, seconds: float) -> Exit | None:
     """None: the nursery is no more."""
     with ExitStack() as opened:
         handed = opened.enter_context(tempfile.TemporaryFile())
@@ -76,7 +78,7 @@ def _read_once(order: bytes, seconds: float) -> Exit | None:
         reading, writing = os.pipe()
         answer = opened.enter_context(os.fdopen(reading, "rb"))
         try:
-            nursery().begin(handed.fileno(), writing, theirs.fileno())
+            asked.begin(handed.fileno(), writing, theirs.fileno())
         except OSError:
             return None
         finally:
@@ -88,6 +90,8 @@ def _read_once(order: bytes, seconds: float) -> Exit | None:
         try:
             reply = answer.read(LONGEST_REPLY)
             said = ours.recv(LONGEST_WORD)
+        except ConnectionError:
+            return None
         finally:  # at an interrupt the socket closes, and so ends the child
             timer.cancel()
             timer.join()
@@ -103,7 +107,7 @@ def _stop(child: socket.socket, late: threading.Event) -> None:
         child.send(KILL)
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Nursery:
     """Threads may share it; a process that was forked from this one has its own."""
 
@@ -152,6 +156,14 @@ def nursery() -> Nursery:
             close()
             _at_work.append(Nursery())
         return _at_work[0]
+
+
+def _leave(dead: Nursery) -> None:
+    """It closed its sockets, which comes before it can be waited for."""
+    with _looking:
+        if dead in _at_work:
+            _at_work.remove(dead)
+            dead.close()
 
 
 def close() -> None:
