@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import ssl
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager, contextmanager
@@ -50,6 +51,7 @@ WINDOW = 8192  # tokens that the service reckons with, above the engine's, so th
 TOPICS = ("parking", "kitchen", "visitors", "laptops", "travel", "printing")
 HABITS = ("sign the book at the desk", "pay by card", "ask the office first", "leave the key in the box")
 PATIENCE_SECONDS = 1_800.0
+TLS = ssl.create_default_context()  # never used, and made for each client unless given: it takes a while
 WHOLE = "whole"
 
 
@@ -310,7 +312,7 @@ async def sending(
 ) -> AsyncGenerator[httpx2.Response]:
     """On a connection of its own, as the service asks its engine."""
     async with (
-        httpx2.AsyncClient(trust_env=False, timeout=PATIENCE_SECONDS) as client,
+        httpx2.AsyncClient(verify=TLS, trust_env=False, timeout=PATIENCE_SECONDS) as client,
         client.stream("POST", url, json=dict(body), headers=dict(headers)) as response,
     ):
         yield response
