@@ -109,7 +109,7 @@ def side_of(
         sent=len(streams),
         whole=len(whole),
         good=good,
-        others=Counter(one.outcome for one in streams if not one.is_whole),
+        others=dict(Counter(one.outcome for one in streams if not one.is_whole)),  # `asdict` spoils a Counter
         preemptions=in_all.preemptions,
         tokens_a_second=meanwhile.tokens / seconds,
         good_a_second=good / seconds,

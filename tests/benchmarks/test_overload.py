@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import asdict
+
 import pytest
 
 from tests.benchmarks.overload import (
@@ -81,6 +84,7 @@ def test_only_whole_answers_in_time_are_good() -> None:
     assert (side.sent, side.whole, side.good, side.late, side.errors) == (5, 2, 1, 1, 1)
     assert (side.preemptions, side.tokens_a_second, side.good_a_second) == (3, 20.0, 0.05)
     assert (side.waits, side.longest, side.refused_in) == ((1.0, 9.0), 11.0, 0.1)
+    assert json.loads(json.dumps(asdict(side)))["others"] == side.others
 
 
 def test_nothing_at_all_is_told_as_such() -> None:
