@@ -22,6 +22,7 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 
+from ingest.corpus.ids import new_id
 from ingest.corpus.types import Principal
 from service.assemble import AnswerInProgress, cite
 from service.checked import checked_statements, statements_that_disagree
@@ -50,12 +51,14 @@ async def answer_question(
     principal: Principal,
     parts: Parts,
     ended: Callable[[AnswerInProgress], None] | None = None,
+    answer_id: str | None = None,
 ) -> AsyncGenerator[Event, None]:
     """Events in order, the last one `Done` with the whole answer; a refusal is an answer too.
 
     :param ended: told of the question once it has ended, whichever way; must not fail, nor wait.
+    :param answer_id: a new one, of who must know it before there is an answer; None: one is made here.
     """
-    making = AnswerInProgress(question, principal, parts)
+    making = AnswerInProgress(question, principal, parts, answer_id or new_id("ans"))
     try:
         async with making.kept_whatever_happens(parts.database), aclosing(stages(making, parts)) as events:
             async for event in events:

@@ -33,6 +33,7 @@ from service.api import (
 from service.api.edge import Edge
 from service.api.errors import handle_errors
 from service.api.metrics import Metrics
+from service.api.openai import routes as openai
 from service.api.state import Service
 from service.bootstrap import open_parts, open_traces, open_workbench
 from service.engine.probe import counting_faults, warm_up
@@ -46,6 +47,7 @@ LOOK_EVERY_SECONDS = 5.0  # for jobs whose worker died, and those that another p
 DRAIN_SECONDS = 30  # that running requests get when the service stops
 ROUTERS = (
     questions.routes,
+    openai.routes,
     answers.routes,
     conversations.routes,
     collections.routes,

@@ -55,7 +55,7 @@ class AnswerInProgress:
     question: Question
     principal: Principal
     parts: Parts
-    answer_id: str = field(default_factory=lambda: new_id("ans"))
+    answer_id: str
     trace_id: str = field(default_factory=lambda: new_id("trc"))
     conversation_id: str = field(default_factory=lambda: new_id("cnv"))  # of a new one
     clock: StageClock = field(default_factory=StageClock)
@@ -234,7 +234,9 @@ class AnswerInProgress:
             conversation_id=self.conversation_id,
             understood_as=self._understood_as,
             remembered=tuple(RememberedFrom(one.kind, one.answer_id) for one in self.question.remembered),
-            heard=tuple(turn.answer_id for turn in self.question.turns) if self.question.about else (),
+            heard=tuple(turn.answer_id for turn in self.question.turns if turn.answer_id)
+            if self.question.about
+            else (),
         )
 
     @property

@@ -6,6 +6,7 @@ Nobody reads or continues another's, an admin neither.
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from sqlalchemy import ColumnElement, and_, delete, func, select
@@ -37,6 +38,14 @@ class ShownTurn:
     created_at: str
     question: str
     answer: Answer | None  # None: it was cancelled or failed
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """A question asked before and what was said to it, as a client that keeps its conversations tells it."""
+
+    question: str
+    answer: str  # "": none came
 
 
 def list_conversations(session: Session, principal: Principal, most: int) -> tuple[ListedConversation, ...]:
@@ -86,6 +95,62 @@ def turns_of(session: Session, principal: Principal, conversation_id: str) -> tu
     """
     shown = show_conversation(session, principal, conversation_id)
     return tuple(_turn(one.answer, one.question) for one in shown if one.answer is not None)
+
+
+def turns_told(
+    session: Session, principal: Principal, exchanges: Sequence[Exchange]
+) -> tuple[tuple[Turn, ...], str]:
+    """The same of a conversation that a client tells of, and the id under which it is kept here, or "".
+
+    A client can say what it likes: its questions are its own, and what it has for an answer counts for one if
+    it is word for word what `principal` was told, and then as far as he may still read it. Of all others it
+    is only known what was asked.
+    """
+    told = {(one.question.strip(), one.answer.strip()) for one in exchanges if one.answer.strip()}
+    kept = _kept(session, principal, told) if told else {}
+    turns: list[Turn] = []
+    conversation_id = ""
+    for one in exchanges[-MOST_TURNS:]:
+        found = kept.get((one.question.strip(), one.answer.strip()))
+        conversation_id = found.conversation_id or "" if found else ""
+        if found:
+            turns.append(_turn(_readable(session, principal, found), one.question))
+        else:
+            turns.append(Turn("", one.question, one.question, "", ()))
+    return tuple(turns), conversation_id
+
+
+def _kept(
+    session: Session, principal: Principal, told: Collection[tuple[str, str]]
+) -> dict[tuple[str, str], Answer]:
+    """Those of them that are among the newest answers that `principal` was given; the newest of each."""
+    rows = session.execute(
+        select(AnswerRow.answer, AnswerRow.record)
+        .where(_own(principal), AnswerRow.answer.is_not(None))
+        .order_by(AnswerRow.created_at.desc(), AnswerRow.id.desc())
+        .limit(MOST_TURNS)
+    )
+    kept: dict[tuple[str, str], Answer] = {}
+    for row in rows:
+        answer = ANSWER.validate_json(row.answer)
+        said = answer.refusal.text if answer.refusal else answer.answer
+        asked = RECORD.validate_json(row.record).question
+        if (asked.strip(), said.strip()) in told:
+            kept.setdefault((asked.strip(), said.strip()), answer)
+    return kept
+
+
+def conversation_of(session: Session, principal: Principal, answer_id: str) -> str:
+    """The id of the conversation in which `principal` was given this answer.
+
+    :raises NotFound: for a missing answer and for somebody else's alike.
+    """
+    found = session.scalar(
+        select(AnswerRow.conversation_id).where(_own(principal), AnswerRow.id == answer_id)
+    )
+    if found is None:
+        raise NotFound("There is no such answer.", next_step="Check the id.")
+    return found
 
 
 def delete_conversation(session: Session, principal: Principal, conversation_id: str) -> None:

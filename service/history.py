@@ -56,7 +56,7 @@ class RememberedFrom:
     """That a piece of this kind was told, and of which answer it is; see `memory`."""
 
     kind: RememberedKind
-    answer_id: str
+    answer_id: str  # "": of a question that only the client told of
 
 
 @dataclass(frozen=True, slots=True)

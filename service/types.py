@@ -30,7 +30,7 @@ Stage = Literal["understand", "retrieve", "look_up", "rerank", "pack", "generate
 class Turn:
     """A question asked before in the same conversation, and what its reader may read of the answer."""
 
-    answer_id: str
+    answer_id: str  # "": a client tells of the question, and no answer of it is kept here
     question: str
     understood_as: str  # the question by itself
     said: str  # the statements shown, without markers: these mean nothing outside their answer
@@ -47,7 +47,7 @@ class Remembered:
 
     kind: RememberedKind
     text: str
-    answer_id: str  # of the turn that it is from
+    answer_id: str  # of the turn that it is from; "" as there
 
 
 @dataclass(frozen=True, slots=True)

@@ -127,33 +127,37 @@ def problems(*statuses: int) -> dict[int | str, dict[str, Any]]:
 
 
 def handle_errors(app: FastAPI) -> None:
-    app.add_exception_handler(CitewardError, _on_our_error)
-    app.add_exception_handler(RequestValidationError, _on_invalid_request)
-    app.add_exception_handler(HTTPException, _on_http_error)
+    for kind in (CitewardError, RequestValidationError, HTTPException):
+        app.add_exception_handler(kind, _on_error)
 
 
-async def _on_our_error(_request: Request, error: Exception) -> Response:
-    assert isinstance(error, CitewardError)
-    return problem_response(error)
-
-
-async def _on_invalid_request(_request: Request, error: Exception) -> Response:
-    assert isinstance(error, RequestValidationError)
-    return problem_response(_invalid(error.errors()))
-
-
-async def _on_http_error(_request: Request, error: Exception) -> Response:
-    assert isinstance(error, HTTPException)
-    if isinstance(error, Refused):
-        return problem_response(error.error)
-    if error.status_code == HTTPStatus.NOT_FOUND:
-        return problem_response(MISSING)
-    if error.status_code == HTTPStatus.BAD_REQUEST:  # the framework's word for a form that it cannot read
-        return problem_response(InvalidInput("The body cannot be read.", next_step="Correct the request."))
-    status = HTTPStatus(error.status_code)
-    response = _respond(_problem(status, status.name.lower(), f"{status.description or status.phrase}."))
-    response.headers.update(error.headers or {})
+async def _on_error(_request: Request, error: Exception) -> Response:
+    problem = problem_for(error)
+    assert problem is not None
+    response = _respond(problem)
+    if isinstance(error, HTTPException):
+        response.headers.update(error.headers or {})
     return response
+
+
+def problem_for(error: Exception) -> Problem | None:
+    """None for what nobody foresaw."""
+    if isinstance(error, CitewardError):
+        return problem_of(error)
+    if isinstance(error, RequestValidationError):
+        return problem_of(_invalid(error.errors()))
+    return _problem_of_http(error) if isinstance(error, HTTPException) else None
+
+
+def _problem_of_http(error: HTTPException) -> Problem:
+    if isinstance(error, Refused):
+        return problem_of(error.error)
+    if error.status_code == HTTPStatus.NOT_FOUND:
+        return problem_of(MISSING)
+    if error.status_code == HTTPStatus.BAD_REQUEST:  # the framework's word for a form that it cannot read
+        return problem_of(InvalidInput("The body cannot be read.", next_step="Correct the request."))
+    status = HTTPStatus(error.status_code)
+    return _problem(status, status.name.lower(), f"{status.description or status.phrase}.")
 
 
 def _invalid(errors: Sequence[Any]) -> InvalidInput:
@@ -200,14 +204,22 @@ def _problem(
 
 
 def _respond(problem: Problem) -> Response:
-    text = json.dumps(problem.model_dump(mode="json", exclude_none=True), ensure_ascii=False)
-    # A client may send half a surrogate pair in the name of a field, and it must not break the answer.
-    response = Response(text.encode("utf-8", "backslashreplace"), problem.status, media_type=MEDIA_TYPE)
+    body = to_json(problem.model_dump(mode="json", exclude_none=True))
+    return Response(body, problem.status, headers_of(problem), media_type=MEDIA_TYPE)
+
+
+def to_json(value: Any) -> bytes:
+    """A client may send half a surrogate pair in the name of a field, and it must not break the answer."""
+    return json.dumps(value, ensure_ascii=False).encode("utf-8", "backslashreplace")
+
+
+def headers_of(problem: Problem) -> dict[str, str]:
+    """Those that a status calls for, whatever the shape of its body."""
     if problem.status == HTTPStatus.UNAUTHORIZED:
-        response.headers["WWW-Authenticate"] = 'Bearer realm="citeward"'
+        return {"WWW-Authenticate": 'Bearer realm="citeward"'}
     if problem.retry_after or problem.status == HTTPStatus.SERVICE_UNAVAILABLE:
-        response.headers["Retry-After"] = str(problem.retry_after or RETRY_AFTER_SECONDS)
-    return response
+        return {"Retry-After": str(problem.retry_after or RETRY_AFTER_SECONDS)}
+    return {}
 
 
 def _described(status: HTTPStatus) -> dict[str, Any]:

@@ -118,10 +118,11 @@ async def counted(
     asker: Principal,
     service: Service,
     ended: Callable[[AnswerInProgress], None] | None,
+    answer_id: str | None = None,
 ) -> AsyncGenerator[Event]:
     """The events of an answer, its outcome, stages and faults counted at the end."""
     try:
-        async with aclosing(answer_question(question, asker, service.parts, ended)) as events:
+        async with aclosing(answer_question(question, asker, service.parts, ended, answer_id)) as events:
             async for event in events:
                 if isinstance(event, Done):
                     service.metrics.count_answer(event.answer)

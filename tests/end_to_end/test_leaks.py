@@ -35,6 +35,7 @@ ABSENT = {
     "user_id": "nobody",
     "group_id": "nothing",
     "prefix": "aaaaaaaaaaaa",
+    "model_id": "citeward/nothing",
 }
 
 
@@ -100,6 +101,7 @@ def ids_of(world: World) -> dict[str, str]:
         "user_id": "ana",
         "group_id": "hr",
         "prefix": world.ana.key.split("_")[1],
+        "model_id": "citeward/hr",
     }
 
 
@@ -124,7 +126,8 @@ def test_an_admin_of_another_company_finds_nothing_by_id(world: World) -> None:
     world.root.send("POST", "/v1/groups", json={"id": "only"})
     world.root.send("PUT", "/v1/groups/only/members/cleo")
     world.root.send("POST", "/v1/collections", json={"id": "only", "title": "Only here"})
-    ids = ids_of(world) | {"collection_id": "only", "user_id": "cleo", "group_id": "only"}
+    only = {"collection_id": "only", "user_id": "cleo", "group_id": "only", "model_id": "citeward/only"}
+    ids = ids_of(world) | only
     for operation in OPERATIONS:
         forbidden, missing = operation.send(world.boss, ids), operation.send(world.boss, ABSENT)
         assert forbidden.status_code == missing.status_code == 404, str(operation)
@@ -177,7 +180,8 @@ def everything_said_to(caller: Caller, ids: dict[str, str]) -> str:
     """Bodies and headers of every GET, of searches and of answers, streamed and not."""
     said = [operation.send(caller, ids) for operation in OPERATIONS if operation.method == "GET"]
     said += [
-        caller.get(path) for path in ("/v1/collections", "/v1/answers", "/v1/users", "/v1/jobs", "/metrics")
+        caller.get(f"/{path}")
+        for path in ("v1/collections", "v1/answers", "v1/users", "v1/jobs", "metrics", "v1/models")
     ]
     said += [caller.get(f"/v1/collections/{one}/documents") for one in ("handbook", "hr")]
     for question in (HR_QUESTION, "rules 暗号"):
@@ -188,6 +192,11 @@ def everything_said_to(caller: Caller, ids: dict[str, str]) -> str:
             said.append(caller.send("POST", "/v1/ask", json={"question": question, **collections}))
         events = {"Accept": "text/event-stream"}
         said.append(caller.send("POST", "/v1/ask", json={"question": question}, headers=events))
+    messages = [{"role": "user", "content": HR_QUESTION}]
+    for model, stream in (("citeward", True), ("citeward/hr", False)):
+        asked = {"model": model, "stream": stream}
+        said.append(caller.send("POST", "/v1/chat/completions", json={"messages": messages, **asked}))
+        said.append(caller.send("POST", "/v1/responses", json={"input": HR_QUESTION, **asked}))
     return "\n".join(f"{response.headers}\n{response.text}" for response in said)
 
 

@@ -42,16 +42,19 @@ def test_every_route_but_health_needs_a_key(world: World) -> None:
 
 
 def test_a_bad_credential_gives_one_401_whatever_the_body(world: World) -> None:
+    """One in each of the two shapes that errors have."""
     bodies = set()
     for headers in INVALID_KEYS:
         for method, path, _ in operations(world):
             response = world.client.request(method, path, headers=headers, content=b"{broken")
             assert response.status_code == 401, (method, path)
             assert response.headers["www-authenticate"].startswith("Bearer")
-            bodies.add(response.content)
+            bodies.add((response.headers["content-type"], response.content))
     for content in (b"", b'{"question": ""}', b"x" * 30_000):
-        bodies.add(world.client.post("/v1/ask", headers=INVALID_KEYS[0], content=content).content)
-    assert len(bodies) == 1
+        for path in ("/v1/ask", "/v1/chat/completions"):
+            response = world.client.post(path, headers=INVALID_KEYS[0], content=content)
+            bodies.add((response.headers["content-type"], response.content))
+    assert sorted(kind for kind, _ in bodies) == ["application/json", "application/problem+json"]
 
 
 def test_an_address_with_a_slash_too_many_is_one_that_is_not_there(world: World) -> None:

@@ -37,6 +37,7 @@ IN_FORMS = [
     "[" * 10_000,
     '{"allow": ["\\ud800"]}',
 ]
+OPENAI = ("/v1/models", "/v1/chat/completions", "/v1/responses")
 NO_TEXT = ["\0", "a\0b", "\ud800", "\udfff中", "a\udc00"]  # as JSON escapes: nothing that may be stored
 DEPTHS = [50, 300, 600, 800, 900, 950, 980, 1000, 10_000]  # around what Python's stack allows
 HUGE = ["1" + "0" * 400, "9" * 4000, "1e400", "-1e999", "0." + "1" * 5000, "1" + "0" * 10_000]
@@ -77,6 +78,9 @@ class Operation:
             "override": "tried",
             "config": {},
             "gpu": "h100-80gb",
+            "model": "citeward",
+            "messages": [{"role": "user", "content": "a"}],
+            "input": "a",
         }
         return {name: value for name, value in usual.items() if name in self.fields} | changed
 
@@ -116,11 +120,24 @@ def require_words(response: httpx2.Response, sent: object, *, refused: bool = Fa
     if refused:
         assert response.status_code >= 400, shown
     if response.status_code >= 400:
-        assert response.headers["content-type"] == "application/problem+json", shown
-        problem = response.json()
-        assert problem["status"] == response.status_code
-        assert problem["detail"]
+        assert words_of(response), shown
         assert len(response.content) < 3000, shown
+
+
+def words_of(response: httpx2.Response) -> tuple[str, str | None]:
+    """What an error says, and of which field; in OpenAI's shape on the routes of its clients alone."""
+    told, kind = response.json(), response.headers["content-type"]
+    if response.request.url.path.startswith(OPENAI):
+        assert kind == "application/json"
+        assert told.keys() == {"error"}
+        error = told["error"]
+        assert error.keys() == {"message", "type", "param", "code"}
+        assert error["message"]
+        return error["message"], error["param"]
+    assert kind == "application/problem+json"
+    assert told["status"] == response.status_code
+    assert told["detail"]
+    return told["detail"], told.get("field")
 
 
 def test_no_id_in_an_address_breaks_a_route(world: World) -> None:
@@ -162,7 +179,7 @@ def test_an_unknown_field_is_refused_everywhere(world: World) -> None:
     for operation in with_bodies(world):
         response = send(world.root, operation, json.dumps(operation.body_with(surprise=1)))
         assert response.status_code == 422, operation
-        assert "surprise" in response.json()["field"]
+        assert "surprise" in str(words_of(response)[1])
 
 
 @pytest.mark.parametrize("database", ["sqlite"], indirect=True)
