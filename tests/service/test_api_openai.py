@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from ingest.corpus.database import Database
 from ingest.corpus.errors import NoCapacity, QueueFull
 from service.api.errors import problem_of
 from service.api.openai.asked import exchanges
+from service.api.openai.cited import pieces
 from service.api.openai.refused import error_response
 from service.api.openai.sent import (
     MOST_MESSAGES,
@@ -23,10 +25,11 @@ from service.api.openai.sent import (
     ChatRequest,
     SentMessage,
 )
+from service.checking.cite import render
 from service.conversations import MOST_TURNS, Exchange, turns_told
 from service.memory import load_memories
 from service.parts import Parts
-from service.types import DraftStatement
+from service.types import Citation, DraftStatement, Span, Statement, Verdict
 from tests.fakes import ScriptedGenerator, make_prompting
 from tests.scripted_engine import Reply, spoken
 from tests.service.openai_asking import chat_body, chunks_of, events_of, post, response_body
@@ -115,6 +118,24 @@ def test_each_annotation_stands_where_its_marker_does_and_opens_what_supports_it
     assert responses[0].json()["output"][0]["content"][0]["annotations"] == flat
     added = [one for one in events_of(responses[1].text) if one["type"].endswith("annotation.added")]
     assert [one["annotation"] for one in added] == flat
+
+
+def test_the_pieces_of_an_answer_are_its_text_and_their_places_are_in_the_whole_of_it() -> None:
+    """Of one source cited twice, each marker opens what its own statement rests on."""
+    told = (("Lunch is at 12.", 5, 9), ("午饭在三楼[C1]。", 20, 30), ("| Mon | soup |", 40, 44))
+    statements = [
+        Statement(text, ("C2",), Verdict("supported", "support", "", spans=(Span("C2", start, end),)))
+        for text, start, end in told
+    ]
+    address = "/v1/documents/doc_a/versions/1"
+    citation = Citation("C2", "c", "doc_a", 1, "Canteen", None, "", 5, 44, "", f"{address}#char=5,44")
+    found = list(pieces(statements, [citation]))
+    whole = render(statements)
+    assert "".join(one.text for one in found) == whole
+    cited = [each for one in found for each in one.citations]
+    assert [whole[one.start_index : one.end_index] for one in cited] == ["[C2]"] * 3
+    assert [one.start_index for one in cited] == [at.start() for at in re.finditer(r"\[C2\]", whole)]
+    assert [one.url for one in cited] == [f"{address}#char={start},{end}" for _, start, end in told]
 
 
 def test_its_id_is_the_answers_and_opens_its_record(lasting_world: World) -> None:
