@@ -119,6 +119,9 @@ def installation(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPa
     if request.param == "lent":
         variables["PYTHONPATH"] = str(lent_packages(tmp_path_factory.mktemp("lent")))
     run_stage(stages(DOCKERFILE)[0], work, variables | quick)
+    if lent := variables.pop("PYTHONPATH", ""):  # from here on without any variable, as its children are
+        site = next((environment / "lib").glob("python*/site-packages"))
+        (site / "lent.pth").write_text(f"{lent}\n", "utf-8")
     return Installation(environment, variables)
 
 

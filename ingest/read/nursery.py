@@ -40,6 +40,7 @@ LONGEST_REPLY = 512 * 2**20  # bytes; more cannot come from a text within its li
 LONGEST_WORD = 64  # bytes of what is said over a socket
 KILL = b"kill"
 TRIES = 2  # a nursery may have died since it was last asked
+NO_NURSERY = 1  # status of a child that could not even be forked
 END_SECONDS = 5.0
 Serve = Callable[[BinaryIO, TextIO], None]  # reads an order and the file after it, writes the answer
 
@@ -65,7 +66,7 @@ def read_apart(order: bytes, seconds: float) -> Exit:
         if left is not None:
             return left
         _leave(asked)
-    return Exit(b"", -signal.SIGKILL, timed_out=False, peak_mib=0.0)
+    return Exit(b"", NO_NURSERY, timed_out=False, peak_mib=0.0)
 
 
 def _read_once(asked: Nursery, order: bytes, seconds: float) -> Exit | None:
@@ -265,5 +266,6 @@ def _kill(number: int) -> None:
 
 if __name__ == "__main__":
     for module in IMPORTED:
-        import_module(module)
+        with suppress(ImportError):  # whoever needs it says so
+            import_module(module)
     main(socket.socket(fileno=int(sys.argv[1])), import_module("ingest.read.child").serve)

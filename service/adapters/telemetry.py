@@ -53,6 +53,7 @@ class Sender:
     is_losing: bool = False  # and it has been said
     is_reached: bool = True  # the collector, by the last batch
     is_closed: bool = False
+    is_given_up: bool = False  # what waited then
     reason: FirstWords = field(default_factory=FirstWords)
     lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -75,6 +76,8 @@ class Sender:
         except Exception as error:  # the thread that sends must go on
             self.reason.words = type(error).__name__
         with self.lock:
+            if self.is_given_up:  # counted as lost already
+                return result
             self.waiting -= len(spans)
         self.is_reached = result is SpanExportResult.SUCCESS
         if self.is_reached:
@@ -94,7 +97,7 @@ class Sender:
     def give_up(self) -> None:
         """What still waits is lost."""
         with self.lock:
-            left, self.waiting = self.waiting, 0
+            left, self.waiting, self.is_given_up = self.waiting, 0, True
         if left:
             self._lost(left, "The service stops.")
 

@@ -12,16 +12,16 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from opentelemetry.sdk.trace import ReadableSpan
-from opentelemetry.sdk.trace.export import SpanExportResult
+from opentelemetry.sdk.trace.export import SpanExporter, SpanExportResult
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 from ingest.corpus.errors import InvalidInput, Unavailable
-from service.adapters.telemetry import BATCH, CLOSE_SECONDS, MOST_WAITING, Telemetry, telemetry_over
+from service.adapters.telemetry import BATCH, CLOSE_SECONDS, MOST_WAITING, Sender, Telemetry, telemetry_over
 from service.bootstrap import config_hash, open_traces
 from service.settings import ServiceSettings, load_settings
 from service.spans import Span
@@ -216,6 +216,18 @@ def test_stopping_waits_for_nobody_longer_than_its_bound() -> None:
         telemetry.close()
         assert time.monotonic() - began < CLOSE_SECONDS + 5
     assert telemetry.dropped == 3
+
+
+def test_what_was_given_up_is_not_lost_again_when_its_sending_ends() -> None:
+    class Slow:
+        def export(self, _spans: object) -> object:
+            sender.give_up()  # the service stops meanwhile
+            return SpanExportResult.FAILURE
+
+    sender = Sender(cast("SpanExporter", Slow()))
+    assert sender.takes(2)
+    sender.export([cast("ReadableSpan", None)] * 2)
+    assert (sender.dropped, sender.waiting) == (2, 0)
 
 
 def test_the_sdk_may_be_switched_off_by_its_own_variable(monkeypatch: pytest.MonkeyPatch) -> None:
