@@ -83,7 +83,7 @@ def test_a_nursery_that_dies_while_it_has_children_is_followed_by_another() -> N
 
 def test_a_nursery_that_cannot_start_is_no_fault_of_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     close()
-    monkeypatch.setattr("ingest.read.nursery.CHILD_ENVIRONMENT", {"PYTHONPATH": "/nowhere"})
+    monkeypatch.setattr(sys, "executable", "/bin/false")
     assert code_of(SOURCE, ReadLimits()) == "parse_crashed"
     close()
 
