@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from importlib.resources import files
 
 import numpy as np
@@ -15,6 +16,12 @@ from tests.fakes import HashEmbedder
 # Three axes: what all texts share, what texts of one script share, and what they are about.
 MEANS = np.array([[0.8, 0.0, 0.0], [0.8, 0.4, 0.0]], dtype=np.float32)  # OTHER, HAN
 BACKGROUND = Background(MEANS, np.array([[1.0, 1.6], [1.3, 1.0]]))
+
+
+@lru_cache
+def real_background() -> Background:
+    """Of the default embedder; the same each time, and seconds of embedding."""
+    return open_background(real_embedder())
 
 
 def near(question: list[float], asked_in: int, text: list[float], script: int) -> float:
@@ -69,8 +76,7 @@ def test_a_translation_that_is_hardly_nearer_than_anything_is_not_made_up_for():
 
 
 def test_a_sentence_and_its_translation_compare_alike_with_the_default_embedder():
-    embedder = real_embedder()
-    background = open_background(embedder)
+    background = real_background()
     assert background.scales.diagonal() == pytest.approx(1.0)
     assert background.scales[OTHER, HAN] == pytest.approx(1.59, abs=0.05)
     assert background.scales[HAN, OTHER] == pytest.approx(1.35, abs=0.05)
@@ -87,7 +93,7 @@ ANSWERS = [
 @pytest.mark.parametrize(("question", "answer", "other"), ANSWERS)
 def test_answer_is_nearer_than_another_text_whatever_the_languages(question: str, answer: str, other: str):
     embedder = real_embedder()
-    probe = open_background(embedder).probe(embedder.embed_query(question), script_of(question))
+    probe = real_background().probe(embedder.embed_query(question), script_of(question))
     products = embedder.embed_passages([answer, other]).astype(np.float64) @ probe.vector
     nearness = probe.nearness(products, np.array([script_of(answer), script_of(other)]))
     assert nearness[0] > nearness[1] + 0.05
