@@ -57,9 +57,7 @@ class Probe:
 @dataclass(frozen=True, slots=True)
 class Background:
     means: FloatMatrix  # shape (scripts, D): the mean vector of the unrelated sentences of each script
-    scales: (
-        Scores  # shape (scripts, scripts): how much nearer a sentence is to itself than to its translation
-    )
+    scales: Scores  # shape (scripts, scripts): what `compared` multiplies by, asked in the first
 
     def probe(self, question: FloatVector, script: int) -> Probe:
         mean = self.means[script]

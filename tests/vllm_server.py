@@ -8,6 +8,7 @@ import shlex
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -50,11 +51,8 @@ def engine_of(model: Path, kv_gib: int, folder: Path) -> Iterator[EngineStatus]:
     """A server of its own for this model; log and state in `folder`."""
     if not PYTHON.exists():
         pytest.skip("no vLLM: make test installs it")
-    started = server.start(_launch_of(model, kv_gib), folder, print)
-    try:
+    with _running(_launch_of(model, kv_gib), folder) as started:
         yield started
-    finally:
-        server.stop(folder)
 
 
 @pytest.fixture
@@ -77,21 +75,10 @@ def small_engine(folder: Path, blocks: int, max_model_len: int) -> Iterator[Engi
     options = f"--num-gpu-blocks-override {blocks} --no-enable-prefix-caching"
     python.write_text(f'#!/bin/sh\nexec {shlex.quote(str(PYTHON))} "$@" {options}\n')
     python.chmod(0o755)
-    launch = Launch(
-        python=python,
-        model=str(MODEL),
-        name=MODEL.name,
-        host="127.0.0.1",
-        port=_free_port(),
-        max_model_len=max_model_len,
-        kv_gib=KV_GIB,
-        gpu=has_gpu(),
-        threads=1,  # the other core is left to whoever asks
-    )
-    try:
-        yield server.start(launch, folder, lambda _said: None)
-    finally:
-        server.stop(folder)
+    with _running(
+        replace(_launch_of(MODEL, KV_GIB), python=python, max_model_len=max_model_len), folder
+    ) as one:
+        yield one
 
 
 def has_engine() -> bool:
@@ -103,6 +90,14 @@ def require_engine() -> None:
     """Skips the test where there is none."""
     if not has_engine():
         pytest.skip(MISSING)
+
+
+@contextmanager
+def _running(launch: Launch, folder: Path) -> Iterator[EngineStatus]:
+    try:
+        yield server.start(launch, folder, lambda _said: None)
+    finally:
+        server.stop(folder)
 
 
 @contextmanager

@@ -31,11 +31,8 @@ from typing import BinaryIO, NoReturn, TextIO
 PACKAGE_ROOT = Path(__file__).resolve().parents[2]
 # All that a child sees: nothing of the service's own environment goes along, since it may hold keys.
 CHILD_ENVIRONMENT = {"PYTHONPATH": str(PACKAGE_ROOT), "OPENBLAS_NUM_THREADS": "1", "LANG": "C.UTF-8"}
-IMPORTED = (
-    "charset_normalizer",
-    "markdown_it",
-    "pypdfium2",
-)  # what takes long to import, and only some files need
+# What takes long to import, and only some files need.
+IMPORTED = ("charset_normalizer", "markdown_it", "pypdfium2")
 LONGEST_REPLY = 512 * 2**20  # bytes; more cannot come from a text within its limit
 LONGEST_WORD = 64  # bytes of what is said over a socket
 KILL = b"kill"

@@ -15,7 +15,7 @@ from starlette.datastructures import MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ingest.corpus.ids import new_id
-from service.api.errors import internal_response
+from service.api.errors import Problem, internal_problem, internal_response, problem_for
 from service.api.metrics import Metrics
 
 LOG = logging.getLogger("citeward.requests")
@@ -92,6 +92,15 @@ def _add_headers(message: Message, request_id: str) -> None:
     for name, value in HEADERS.items():
         headers.setdefault(name, value)
     headers["X-Request-Id"] = request_id
+
+
+def problem_of_any(error: Exception, request_id: str) -> Problem:
+    """What to tell of it, where the application's own handlers do not; a crash is logged."""
+    problem = problem_for(error)
+    if problem is None:  # what nobody foresaw
+        log_crash(error, request_id)
+        return internal_problem()
+    return problem
 
 
 def log_crash(error: Exception, request_id: str) -> None:

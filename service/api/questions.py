@@ -19,7 +19,7 @@ from service.api.errors import problems
 from service.api.schemas import AskRequest, SearchRequest, SearchResult
 from service.api.shown import answer_shown, passage_shown
 from service.api.state import Service, Serving
-from service.api.stream import EventStream, frames, while_client_stays
+from service.api.stream import EventStream, answer_frames, while_client_stays
 from service.api.traced import sends_trace
 from service.assemble import AnswerInProgress
 from service.conversations import turns_of
@@ -53,7 +53,7 @@ async def ask(body: AskRequest, request: Request, asker: Asker, service: Serving
     question = await to_thread.run_sync(permitted, question, asker, service.parts)
     events = counted(question, asker, service, sends_trace(request, service))
     if "text/event-stream" in request.headers.get("accept", ""):
-        return EventStream(frames(events, question, asker, request.scope[REQUEST_ID]))
+        return EventStream(answer_frames(events, question, asker, request.scope[REQUEST_ID]))
     async with while_client_stays(request.receive):
         return answer_shown(await last_answer(events), question, asker)
     return Response(status_code=CLIENT_HAS_GONE)

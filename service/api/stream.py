@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable
 from contextlib import aclosing, asynccontextmanager
 
 from anyio import create_task_group
@@ -11,10 +11,9 @@ from fastapi.sse import format_sse_event
 from pydantic import TypeAdapter
 from starlette.types import Receive, Scope, Send
 
-from ingest.corpus.errors import CitewardError
 from ingest.corpus.types import Principal
-from service.api.edge import log_crash
-from service.api.errors import Problem, internal_problem, problem_of
+from service.api.edge import problem_of_any
+from service.api.errors import Problem
 from service.api.shown import answer_shown, passed_shown
 from service.types import (
     Answer,
@@ -70,22 +69,36 @@ async def while_client_stays(receive: Receive) -> AsyncIterator[None]:
         raise wrapped.exceptions[0] from None
 
 
-async def frames(
+async def framed(
+    opening: Iterable[bytes],
     events: AsyncGenerator[Event],
-    question: Question,
-    principal: Principal,
+    frames_of: Callable[[Event], Iterable[bytes]],
+    failing: Callable[[Problem], Iterable[bytes]],
     request_id: str,
 ) -> AsyncGenerator[bytes]:
-    """Each event as a frame. An error becomes the last one: the status is sent already."""
+    """Each event in its frames. An error becomes the last ones: the status is sent already."""
     try:
+        for frame in opening:
+            yield frame
         async with aclosing(events):
             async for event in events:
-                yield to_frame(event, question, principal)
-    except CitewardError as error:
-        yield _error_frame(problem_of(error))
+                for frame in frames_of(event):
+                    yield frame
     except Exception as error:  # the edge of the service: a crash must still end the stream in words
-        log_crash(error, request_id)
-        yield _error_frame(internal_problem())
+        for frame in failing(problem_of_any(error, request_id)):
+            yield frame
+
+
+def answer_frames(
+    events: AsyncGenerator[Event], question: Question, principal: Principal, request_id: str
+) -> AsyncGenerator[bytes]:
+    return framed(
+        (),
+        events,
+        lambda event: [to_frame(event, question, principal)],
+        lambda problem: [_error_frame(problem)],
+        request_id,
+    )
 
 
 def to_frame(event: Event, question: Question, principal: Principal) -> bytes:

@@ -224,7 +224,7 @@ def test_a_child_holds_nothing_but_its_file_and_its_answer() -> None:
 
 
 def test_a_child_starts_without_what_only_the_service_needs() -> None:
-    """One is started for every file."""
+    """Each is a copy of what the nursery has imported."""
     program = (
         "import sys, ingest.read.child; print(sorted({'numpy', 'sqlalchemy', 'torch'} & set(sys.modules)))"
     )

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Iterator, Mapping
-from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import Any
 
 from fastapi.sse import format_sse_event
 
-from service.api.errors import to_json
-from service.api.openai.cited import last_piece, pieces
+from service.api.errors import Problem, to_json
+from service.api.openai.cited import cited_in, last_piece
 from service.api.openai.head import Head, ours, shown_text, was_cut_off
-from service.api.openai.refused import error_of, problem_of_any
+from service.api.openai.refused import error_of
+from service.api.stream import framed
 from service.types import Answer, Done, Event, Refusal, Refused, Statement, StatementPassed, Usage
 
 END = format_sse_event(data_str="[DONE]")
@@ -23,12 +23,11 @@ def completion(answer: Answer, head: Head) -> dict[str, Any]:
 
     A refusal finishes with "stop": it is a result, and no filter took anything away.
     """
-    cited = [one.nested() for piece in pieces(answer.statements, answer.citations) for one in piece.citations]
     message = {
         "role": "assistant",
         "content": shown_text(answer),
         "refusal": answer.refusal.text if answer.refusal else None,
-        "annotations": cited,
+        "annotations": [one.nested() for one in cited_in(answer)],
     }
     choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": finish_reason(answer)}
     return {
@@ -110,20 +109,19 @@ def _refused(refusal: Refusal) -> dict[str, Any]:
     return {"content": refusal.text, "refusal": refusal.text}
 
 
-async def chat_frames(
-    events: AsyncGenerator[Event], chunks: Chunks, request_id: str
-) -> AsyncGenerator[bytes]:
+def chat_frames(events: AsyncGenerator[Event], chunks: Chunks, request_id: str) -> AsyncGenerator[bytes]:
     """Server-sent events. After an error, the last of them, there is no [DONE]."""
-    try:
-        yield _frame(chunks.opening())
-        async with aclosing(events):
-            async for event in events:
-                for chunk in chunks.of(event):
-                    yield _frame(chunk)
-    except Exception as error:  # the status is sent already
-        yield _frame({"error": error_of(problem_of_any(error, request_id))})
-        return
-    yield END
+
+    def frames_of(event: Event) -> Iterator[bytes]:
+        yield from map(_frame, chunks.of(event))
+        if isinstance(event, Done):
+            yield END
+
+    return framed([_frame(chunks.opening())], events, frames_of, _failed, request_id)
+
+
+def _failed(problem: Problem) -> list[bytes]:
+    return [_frame({"error": error_of(problem)})]
 
 
 def _frame(data: Mapping[str, Any]) -> bytes:

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from service.checking.cite import NUMBERED, render
-from service.types import Citation, Statement
+from service.types import Answer, Citation, Statement
 
 WRITTEN = re.compile(rf"\[({NUMBERED})\]")  # by us alone: whatever else reads so is shown as ‹C1›
 
@@ -37,6 +37,11 @@ class Piece:
 
     text: str
     citations: tuple[UrlCitation, ...]
+
+
+def cited_in(answer: Answer) -> list[UrlCitation]:
+    """Of the whole text."""
+    return [one for piece in pieces(answer.statements, answer.citations) for one in piece.citations]
 
 
 def pieces(statements: Sequence[Statement], citations: Sequence[Citation]) -> Iterator[Piece]:

@@ -10,8 +10,8 @@ from starlette.exceptions import HTTPException
 from starlette.types import Receive, Scope, Send
 
 from service.api.door import DESCRIBED, Handler, ReaderRoute
-from service.api.edge import REQUEST_ID, log_crash
-from service.api.errors import Problem, headers_of, internal_problem, problem_for, to_json
+from service.api.edge import REQUEST_ID, problem_of_any
+from service.api.errors import Problem, headers_of, to_json
 
 TYPES = {
     HTTPStatus.UNAUTHORIZED: "authentication_error",
@@ -68,14 +68,6 @@ def told_as_errors(*statuses: int) -> dict[int | str, dict[str, Any]]:
     """The errors that a route gives, for its OpenAPI description."""
     content = {"application/json": {"schema": SHAPE}}
     return {status: {"description": HTTPStatus(status).phrase, "content": content} for status in statuses}
-
-
-def problem_of_any(error: Exception, request_id: str) -> Problem:
-    problem = problem_for(error)
-    if problem is None:  # what nobody foresaw
-        log_crash(error, request_id)
-        return internal_problem()
-    return problem
 
 
 def error_of(problem: Problem) -> dict[str, Any]:

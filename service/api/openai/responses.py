@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Iterator
-from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import Any
 
 from fastapi.sse import format_sse_event
 
 from service.api.errors import Problem, to_json
-from service.api.openai.cited import UrlCitation, last_piece, pieces
+from service.api.openai.cited import UrlCitation, cited_in, last_piece
 from service.api.openai.head import Head, ours, shown_text, was_cut_off
-from service.api.openai.refused import error_of, problem_of_any
+from service.api.openai.refused import error_of
+from service.api.stream import framed
 from service.types import Answer, Done, Event, Refused, Statement, StatementPassed, Usage
 
 CONSTANT: dict[str, Any] = {  # what there is no choice of
@@ -32,11 +32,11 @@ CONSTANT: dict[str, Any] = {  # what there is no choice of
 
 def response(answer: Answer, head: Head, previous: str | None) -> dict[str, Any]:
     """The whole. `answer` is as its reader may see it; a refusal is its text too."""
-    cited = [one for piece in pieces(answer.statements, answer.citations) for one in piece.citations]
+    part = _text(shown_text(answer), cited_in(answer))
     cut_off = was_cut_off(answer.finish_reason)
     status = "incomplete" if cut_off else "completed"
     return {
-        **_around(head, previous, status, [_message(head, status, [_text(shown_text(answer), cited)])]),
+        **_around(head, previous, status, [_message(head, status, [part])]),
         "incomplete_details": {"reason": "max_output_tokens"} if cut_off else None,
         "usage": usage_of(answer.usage),
         **ours(answer, head),
@@ -161,20 +161,17 @@ def _text(text: str, cited: list[UrlCitation]) -> dict[str, Any]:
     }
 
 
-async def response_frames(
+def response_frames(
     events: AsyncGenerator[Event], made: ResponseEvents, request_id: str
 ) -> AsyncGenerator[bytes]:
     """Server-sent events; the last says that the answer is complete, incomplete, or failed."""
-    try:
-        for one in made.opening():
-            yield _frame(one)
-        async with aclosing(events):
-            async for event in events:
-                for one in made.of(event):
-                    yield _frame(one)
-    except Exception as error:  # the status is sent already
-        for one in made.failing(problem_of_any(error, request_id)):
-            yield _frame(one)
+    return framed(
+        map(_frame, made.opening()),
+        events,
+        lambda event: map(_frame, made.of(event)),
+        lambda problem: map(_frame, made.failing(problem)),
+        request_id,
+    )
 
 
 def _frame(event: dict[str, Any]) -> bytes:
